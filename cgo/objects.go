@@ -1,0 +1,222 @@
+package cgo
+
+/*
+#include "shim.h"
+*/
+import "C"
+
+import "unsafe"
+
+// Wait objects of a completion queue.
+const (
+	WaitNone        = int(C.FI_WAIT_NONE)
+	WaitUnspecified = int(C.FI_WAIT_UNSPEC)
+	WaitFD          = int(C.FI_WAIT_FD)
+)
+
+// Bind flags: which direction completes on a queue.
+const (
+	BindTransmit uint64 = C.FI_TRANSMIT
+	BindReceive  uint64 = C.FI_RECV
+)
+
+// Access of a registration.
+const (
+	AccessSend    uint64 = C.FI_SEND
+	AccessReceive uint64 = C.FI_RECV
+)
+
+// The objects of libfabric.
+type (
+	Fabric          struct{ p *C.struct_fid_fabric }
+	Domain          struct{ p *C.struct_fid_domain }
+	Endpoint        struct{ p *C.struct_fid_ep }
+	EventQueue      struct{ p *C.struct_fid_eq }
+	CompletionQueue struct{ p *C.struct_fid_cq }
+	AddressVector   struct{ p *C.struct_fid_av }
+	Region          struct{ p *C.struct_fid_mr }
+)
+
+// OpenFabric opens the fabric that the info names.
+//
+// Implements: int fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
+func OpenFabric(i Info) (f Fabric, code Code) {
+	code = codeOf(C.weft_fabric(i.p, &f.p))
+	return f, code
+}
+
+// OpenDomain opens the domain that the info names.
+//
+// Implements: int fi_domain(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain, void *context)
+func (f Fabric) OpenDomain(i Info) (d Domain, code Code) {
+	code = codeOf(C.weft_domain(f.p, i.p, &d.p))
+	return d, code
+}
+
+// OpenEventQueue opens an event queue without a wait object.
+//
+// Implements: int fi_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq, void *context)
+func (f Fabric) OpenEventQueue(size int) (q EventQueue, code Code) {
+	code = codeOf(C.weft_eq_open(f.p, C.uint64_t(size), &q.p))
+	return q, code
+}
+
+// TryWait says with 0 that blocking on the queue's descriptor is safe, with
+// Again that something is there to be read.
+//
+// Implements: int fi_trywait(struct fid_fabric *fabric, struct fid **fids, int count)
+func (f Fabric) TryWait(q CompletionQueue) Code {
+	return codeOf(C.weft_trywait(f.p, &q.p.fid))
+}
+
+// OpenCompletionQueue opens a queue of tagged entries and says how many it has.
+//
+// Implements: int fi_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq, void *context)
+func (d Domain) OpenCompletionQueue(size, wait int) (q CompletionQueue, actual int, code Code) {
+	n := C.uint64_t(size)
+	code = codeOf(C.weft_cq_open(d.p, C.int(wait), &n, &q.p))
+	return q, int(n), code
+}
+
+// OpenAddressVector opens a table of peers, with room for count to begin with.
+//
+// Implements: int fi_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av, void *context)
+func (d Domain) OpenAddressVector(count int) (v AddressVector, code Code) {
+	code = codeOf(C.weft_av_open(d.p, C.uint64_t(count), &v.p))
+	return v, code
+}
+
+// OpenEndpoint makes an endpoint; it is to be bound and enabled.
+//
+// Implements: int fi_endpoint(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context)
+func (d Domain) OpenEndpoint(i Info) (e Endpoint, code Code) {
+	code = codeOf(C.weft_endpoint(d.p, i.p, &e.p))
+	return e, code
+}
+
+// Register makes memory known to the domain. The memory must stay in place
+// until Close of the region.
+//
+// Implements: int fi_mr_reg(struct fid_domain *domain, const void *buf, size_t len, uint64_t acs, uint64_t offset, uint64_t requested_key, uint64_t flags, struct fid_mr **mr, void *context)
+func (d Domain) Register(buf unsafe.Pointer, length int, access, key uint64) (r Region, code Code) {
+	code = codeOf(C.weft_mr_reg(d.p, buf, C.uint64_t(length), C.uint64_t(access), C.uint64_t(key), &r.p))
+	return r, code
+}
+
+// Descriptor is what operations carry for memory within the region.
+//
+// Implements: void *fi_mr_desc(struct fid_mr *mr)
+func (r Region) Descriptor() uintptr { return uintptr(C.weft_mr_desc(r.p)) }
+
+// Key is what a peer needs for remote access.
+//
+// Implements: uint64_t fi_mr_key(struct fid_mr *mr)
+func (r Region) Key() uint64 { return uint64(C.weft_mr_key(r.p)) }
+
+// Close closes each kind of object.
+//
+// Implements: int fi_close(struct fid *fid)
+func (f Fabric) Close() Code { return codeOf(C.weft_close(&f.p.fid)) }
+
+// Close closes the domain (fi_close).
+func (d Domain) Close() Code { return codeOf(C.weft_close(&d.p.fid)) }
+
+// Close closes the endpoint (fi_close).
+func (e Endpoint) Close() Code { return codeOf(C.weft_close(&e.p.fid)) }
+
+// Close closes the event queue (fi_close).
+func (q EventQueue) Close() Code { return codeOf(C.weft_close(&q.p.fid)) }
+
+// Close closes the completion queue (fi_close).
+func (q CompletionQueue) Close() Code { return codeOf(C.weft_close(&q.p.fid)) }
+
+// Close closes the address vector (fi_close).
+func (v AddressVector) Close() Code { return codeOf(C.weft_close(&v.p.fid)) }
+
+// Close ends the registration (fi_close).
+func (r Region) Close() Code { return codeOf(C.weft_close(&r.p.fid)) }
+
+// BindEventQueue binds an event queue to the endpoint.
+//
+// Implements: int fi_ep_bind(struct fid_ep *ep, struct fid *bfid, uint64_t flags)
+func (e Endpoint) BindEventQueue(q EventQueue) Code {
+	return codeOf(C.weft_ep_bind(e.p, &q.p.fid, 0))
+}
+
+// BindCompletionQueue binds a queue for the directions in flags (fi_ep_bind).
+func (e Endpoint) BindCompletionQueue(q CompletionQueue, flags uint64) Code {
+	return codeOf(C.weft_ep_bind(e.p, &q.p.fid, C.uint64_t(flags)))
+}
+
+// BindAddressVector binds an address vector to the endpoint (fi_ep_bind).
+func (e Endpoint) BindAddressVector(v AddressVector) Code {
+	return codeOf(C.weft_ep_bind(e.p, &v.p.fid, 0))
+}
+
+// Enable makes the endpoint ready for operations.
+//
+// Implements: int fi_enable(struct fid_ep *ep)
+func (e Endpoint) Enable() Code { return codeOf(C.weft_enable(e.p)) }
+
+// Name returns the endpoint's own address.
+//
+// Implements: int fi_getname(fid_t fid, void *addr, size_t *addrlen)
+func (e Endpoint) Name() ([]byte, Code) {
+	buf := make([]byte, 256)
+	n := C.uint64_t(len(buf))
+	code := codeOf(C.weft_getname(e.p, unsafe.Pointer(&buf[0]), &n))
+	if code != 0 || int(n) > len(buf) {
+		return nil, code
+	}
+	return buf[:n], 0
+}
+
+// Insert adds one peer, whose address has the format and length of the domain's.
+//
+// Implements: int fi_av_insert(struct fid_av *av, void *addr, size_t count, fi_addr_t *fi_addr, uint64_t flags, void *context)
+func (v AddressVector) Insert(address []byte) (peer uint64, code Code) {
+	var n C.uint64_t
+	code = codeOf(C.weft_av_insert(v.p, unsafe.Pointer(&address[0]), &n))
+	return uint64(n), code
+}
+
+// Remove forgets one peer.
+//
+// Implements: int fi_av_remove(struct fid_av *av, fi_addr_t *fi_addr, size_t count, uint64_t flags)
+func (v AddressVector) Remove(peer uint64) Code {
+	return codeOf(C.weft_av_remove(v.p, C.uint64_t(peer)))
+}
+
+// WaitDescriptor returns the file descriptor to block on.
+//
+// Implements: int fi_control(struct fid *fid, int command, void *arg)
+func (q CompletionQueue) WaitDescriptor() (int, Code) {
+	var fd C.int
+	code := codeOf(C.weft_wait_fd(&q.p.fid, &fd))
+	return int(fd), code
+}
+
+// Event is one entry of an event queue; Err is 0 unless it is an error.
+type Event struct {
+	Event         uint32
+	Err           int
+	ProviderErrno int
+	Text          string
+}
+
+// Read takes one event, and says whether there was one.
+//
+// Implements: ssize_t fi_eq_read(struct fid_eq *eq, uint32_t *event, void *buf, size_t len, uint64_t flags)
+// Implements: ssize_t fi_eq_readerr(struct fid_eq *eq, struct fi_eq_err_entry *buf, uint64_t flags)
+// Implements: const char *fi_eq_strerror(struct fid_eq *eq, int prov_errno, const void *err_data, char *buf, size_t len)
+func (q EventQueue) Read() (ev Event, ok bool, code Code) {
+	var e C.struct_weft_event
+	ret := C.weft_eq_read(q.p, &e)
+	if ret <= 0 {
+		return ev, false, codeOf(ret)
+	}
+	return Event{
+		Event: uint32(e.event), Err: int(e.err), ProviderErrno: int(e.prov_errno),
+		Text: C.GoString(&e.text[0]),
+	}, true, 0
+}

@@ -1,0 +1,154 @@
+// The C side of weft's one door to libfabric. Structs of libfabric are filled
+// here, zeroed and sized by the headers at hand, because they grow between
+// versions and some of their members cannot be named from Go.
+#ifndef WEFT_SHIM_H
+#define WEFT_SHIM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_tagged.h>
+
+// What to ask fi_getinfo for. Zero and NULL mean "no wish".
+struct weft_hints {
+	uint64_t caps;
+	uint64_t mode;
+	uint32_t addr_format;
+	uint32_t ep_type;
+	uint32_t ep_protocol;
+	uint32_t threading;
+	uint32_t control_progress;
+	uint32_t data_progress;
+	uint32_t resource_mgmt;
+	uint32_t av_type;
+	int32_t mr_mode;
+	uint32_t pad;
+	uint64_t tx_order, rx_order;
+	uint64_t tx_completion_order, rx_completion_order;
+	uint64_t tx_op_flags, rx_op_flags;
+	uint64_t tx_size, rx_size;
+	uint64_t inject_size;
+	uint64_t tx_iov_limit, rx_iov_limit;
+	uint64_t max_message;
+	uint64_t cq_data_size;
+	const char *provider;
+	const char *fabric;
+	const char *domain;
+};
+
+int weft_getinfo(const struct weft_hints *hints, const char *node,
+		 const char *service, uint64_t flags, struct fi_info **info);
+int weft_data_progress(const struct fi_info *info);
+uint64_t weft_highest_version(void);
+
+int weft_fabric(struct fi_info *info, struct fid_fabric **fabric);
+int weft_domain(struct fid_fabric *fabric, struct fi_info *info,
+		struct fid_domain **domain);
+int weft_endpoint(struct fid_domain *domain, struct fi_info *info,
+		  struct fid_ep **ep);
+int weft_enable(struct fid_ep *ep);
+int weft_eq_open(struct fid_fabric *fabric, uint64_t size, struct fid_eq **eq);
+int weft_cq_open(struct fid_domain *domain, int wait, uint64_t *size,
+		 struct fid_cq **cq);
+int weft_av_open(struct fid_domain *domain, uint64_t count, struct fid_av **av);
+
+int weft_close(struct fid *fid);
+int weft_ep_bind(struct fid_ep *ep, struct fid *fid, uint64_t flags);
+int weft_getname(struct fid_ep *ep, void *address, uint64_t *length);
+int weft_av_insert(struct fid_av *av, const void *address, uint64_t *result);
+int weft_av_remove(struct fid_av *av, uint64_t address);
+int weft_mr_reg(struct fid_domain *domain, const void *buf, uint64_t length,
+		uint64_t access, uint64_t key, struct fid_mr **mr);
+uintptr_t weft_mr_desc(struct fid_mr *mr);
+uint64_t weft_mr_key(struct fid_mr *mr);
+int weft_cancel(struct fid_ep *ep, void *context);
+int weft_wait_fd(struct fid *fid, int *fd);
+int weft_trywait(struct fid_fabric *fabric, struct fid *fid);
+
+// One event, or error, of an event queue.
+struct weft_event {
+	uint32_t event;
+	int32_t err;
+	int32_t prov_errno;
+	uint32_t pad;
+	char text[128];
+};
+
+// 1: an event was read. 0: there is none. Negative: reading failed.
+int weft_eq_read(struct fid_eq *eq, struct weft_event *event);
+
+// What libfabric keeps of an operation in flight. The context comes first, so
+// that its address is the slot's.
+struct weft_slot {
+	struct fi_context2 context;
+	uint64_t token;
+	uint64_t kind;
+};
+
+enum {
+	WEFT_TSEND = 1,
+	WEFT_TRECV = 2,
+	WEFT_TINJECT = 3,
+};
+
+// One operation to post. Laid out like Op in turn.go.
+struct weft_op {
+	uint32_t kind;
+	int32_t result; // 0: posted; negative: an error of libfabric
+	uint64_t peer;
+	uint64_t tag;
+	uint64_t ignore;
+	uintptr_t buf;
+	uint64_t len;
+	uintptr_t desc;
+	struct weft_slot *slot;
+	uint64_t token;
+};
+
+#define WEFT_TEXTS 8
+#define WEFT_TEXT_SIZE 128
+#define WEFT_BATCH 64
+
+// One completion. Laid out like Completion in turn.go.
+struct weft_completion {
+	uint64_t token; // all ones: libfabric gave no context
+	uint64_t kind;
+	uint64_t flags;
+	uint64_t len;
+	uint64_t tag;
+	uint64_t data;
+	uint64_t source;
+	uint64_t olen;
+	int32_t err; // 0: success; else positive
+	int32_t prov_errno;
+	int32_t text; // index into texts, or -1
+	int32_t pad;
+};
+
+// One turn: what to post, where to put what is read. Laid out like turn in
+// turn.go. It stays in C memory, so that a turn passes a single pointer.
+struct weft_turn {
+	struct fid_ep *ep;
+	struct fid_cq *cq;
+	struct weft_op *ops;
+	struct weft_completion *completions;
+	uint32_t op_count;
+	uint32_t completion_limit;
+	uint32_t spins;
+	uint32_t wait_ms; // 0: do not block
+	uint32_t posted;
+	uint32_t reaped;
+	int32_t error;
+	uint32_t text_count;
+	char texts[WEFT_TEXTS][WEFT_TEXT_SIZE];
+};
+
+void weft_take_turn(struct weft_turn *turn);
+
+#endif

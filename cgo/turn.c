@@ -1,0 +1,190 @@
+#include "shim.h"
+
+#include <string.h>
+
+static int post(struct fid_ep *ep, struct weft_op *op)
+{
+	ssize_t ret;
+
+	if (op->slot) {
+		op->slot->token = op->token;
+		op->slot->kind = op->kind;
+	}
+	switch (op->kind) {
+	case WEFT_TSEND:
+		ret = fi_tsend(ep, (void *)op->buf, op->len, (void *)op->desc,
+			       op->peer, op->tag, op->slot);
+		break;
+	case WEFT_TRECV:
+		ret = fi_trecv(ep, (void *)op->buf, op->len, (void *)op->desc,
+			       op->peer, op->tag, op->ignore, op->slot);
+		break;
+	case WEFT_TINJECT:
+		ret = fi_tinject(ep, (void *)op->buf, op->len, op->peer, op->tag);
+		break;
+	default:
+		ret = -FI_EINVAL;
+	}
+	return (int)ret;
+}
+
+// How many directions (a peer, or receiving) may be out of room before the rest
+// of a turn's operations is left for the next turn.
+#define REFUSALS 8
+
+static void post_all(struct weft_turn *t)
+{
+	uint64_t refused[REFUSALS];
+	int receives_refused = 0;
+	uint32_t n = 0, i, k;
+
+	t->posted = 0;
+	for (i = 0; i < t->op_count; i++) {
+		struct weft_op *op = &t->ops[i];
+		int receive = op->kind == WEFT_TRECV;
+
+		// An operation must not overtake an earlier one of its direction.
+		if (receive && receives_refused) {
+			op->result = -FI_EAGAIN;
+			continue;
+		}
+		if (!receive) {
+			for (k = 0; k < n; k++)
+				if (refused[k] == op->peer)
+					break;
+			if (k < n || n == REFUSALS) {
+				op->result = -FI_EAGAIN;
+				continue;
+			}
+		}
+		op->result = post(t->ep, op);
+		if (op->result == 0)
+			t->posted++;
+		else if (op->result == -FI_EAGAIN) {
+			if (receive)
+				receives_refused = 1;
+			else
+				refused[n++] = op->peer;
+		}
+	}
+}
+
+static void fill(struct weft_completion *c, const struct fi_cq_tagged_entry *e,
+		 uint64_t source)
+{
+	const struct weft_slot *slot = e->op_context;
+
+	c->token = slot ? slot->token : UINT64_MAX;
+	c->kind = slot ? slot->kind : 0;
+	c->flags = e->flags;
+	c->len = e->len;
+	c->tag = e->tag;
+	c->data = e->data;
+	c->source = source;
+	c->olen = 0;
+	c->err = 0;
+	c->prov_errno = 0;
+	c->text = -1;
+}
+
+// Reads one error into a completion. 1: read; 0: none there after all.
+static int fill_error(struct weft_turn *t, struct weft_completion *c)
+{
+	struct fi_cq_err_entry e;
+	const struct weft_slot *slot;
+	const char *text;
+	char *room;
+	ssize_t ret;
+
+	memset(&e, 0, sizeof e);
+	ret = fi_cq_readerr(t->cq, &e, 0);
+	if (ret == 0 || ret == -FI_EAGAIN)
+		return 0;
+	if (ret < 0) {
+		t->error = (int)ret;
+		return 0;
+	}
+	slot = e.op_context;
+	c->token = slot ? slot->token : UINT64_MAX;
+	c->kind = slot ? slot->kind : 0;
+	c->flags = e.flags;
+	c->len = e.len;
+	c->tag = e.tag;
+	c->data = e.data;
+	c->source = FI_ADDR_NOTAVAIL;
+	c->olen = e.olen;
+	// shm reports negative codes.
+	c->err = e.err < 0 ? -e.err : e.err;
+	if (c->err == 0)
+		c->err = FI_EOTHER;
+	c->prov_errno = e.prov_errno;
+	c->text = (int32_t)t->text_count;
+	room = t->texts[t->text_count++];
+	room[0] = 0;
+	text = fi_cq_strerror(t->cq, e.prov_errno, e.err_data, room,
+			      WEFT_TEXT_SIZE);
+	if (text && text != room)
+		strncpy(room, text, WEFT_TEXT_SIZE - 1);
+	room[WEFT_TEXT_SIZE - 1] = 0;
+	return 1;
+}
+
+void weft_take_turn(struct weft_turn *t)
+{
+	struct fi_cq_tagged_entry entries[WEFT_BATCH];
+	fi_addr_t sources[WEFT_BATCH];
+	uint32_t spins = t->spins, wait_ms = t->wait_ms;
+	ssize_t ret, i;
+
+	t->error = 0;
+	t->reaped = 0;
+	t->text_count = 0;
+	post_all(t);
+	while (t->reaped < t->completion_limit && t->text_count < WEFT_TEXTS) {
+		uint32_t room = t->completion_limit - t->reaped;
+
+		if (room > WEFT_BATCH)
+			room = WEFT_BATCH;
+		ret = fi_cq_readfrom(t->cq, entries, room, sources);
+		if (ret > 0) {
+			for (i = 0; i < ret; i++)
+				fill(&t->completions[t->reaped + i], &entries[i],
+				     sources[i]);
+			t->reaped += (uint32_t)ret;
+			if ((uint32_t)ret < room)
+				return;
+			continue;
+		}
+		if (ret == -FI_EAVAIL) {
+			if (fill_error(t, &t->completions[t->reaped]))
+				t->reaped++;
+			else
+				return;
+			continue;
+		}
+		if (ret != 0 && ret != -FI_EAGAIN && ret != -FI_EINTR) {
+			t->error = (int)ret;
+			return;
+		}
+		if (t->reaped)
+			return;
+		if (spins) {
+			spins--;
+			continue;
+		}
+		if (!wait_ms)
+			return;
+		ret = fi_cq_sreadfrom(t->cq, entries, 1, sources, NULL,
+				      (int)wait_ms);
+		wait_ms = 0;
+		if (ret > 0) {
+			fill(&t->completions[t->reaped++], &entries[0], sources[0]);
+		} else if (ret == -FI_EAVAIL) {
+			if (fill_error(t, &t->completions[t->reaped]))
+				t->reaped++;
+		} else if (ret != 0 && ret != -FI_EAGAIN && ret != -FI_EINTR) {
+			t->error = (int)ret;
+			return;
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package cgo
+
+/*
+#cgo noescape weft_take_turn
+#cgo nocallback weft_take_turn
+#cgo noescape weft_cancel
+#include "shim.h"
+*/
+import "C"
+
+import "unsafe"
+
+// Kinds of operation.
+const (
+	KindTaggedSend    uint32 = C.WEFT_TSEND
+	KindTaggedReceive uint32 = C.WEFT_TRECV
+	KindTaggedInject  uint32 = C.WEFT_TINJECT
+)
+
+// Op is one operation to post, laid out like struct weft_op. Buf is an address
+// and not a pointer because the struct lives in C memory: whoever fills it in
+// keeps the memory alive and in place until the operation is complete.
+type Op struct {
+	Kind       uint32
+	Result     int32 // 0: posted; negative: an error of libfabric
+	Peer       uint64
+	Tag        uint64
+	Ignore     uint64
+	Buf        uintptr
+	Len        uint64
+	Descriptor uintptr
+	Slot       uintptr
+	Token      uint64
+}
+
+// Completion is the end of one operation, laid out like struct weft_completion.
+type Completion struct {
+	Token         uint64 // all ones: libfabric gave no context
+	Kind          uint64
+	Flags         uint64
+	Len           uint64
+	Tag           uint64
+	Data          uint64
+	Source        uint64
+	Excess        uint64
+	Err           int32 // 0: success; else positive
+	ProviderErrno int32
+	text          int32
+	_             int32
+}
+
+// NoToken is the token of a completion that has no context.
+const NoToken = ^uint64(0)
+
+// The two sides must agree on every layout: the compiler refuses a negative
+// array size on either inequality.
+var (
+	_ [unsafe.Sizeof(Op{}) - C.sizeof_struct_weft_op]byte
+	_ [C.sizeof_struct_weft_op - unsafe.Sizeof(Op{})]byte
+	_ [unsafe.Sizeof(Completion{}) - C.sizeof_struct_weft_completion]byte
+	_ [C.sizeof_struct_weft_completion - unsafe.Sizeof(Completion{})]byte
+)
+
+// Slots are the contexts of operations in flight, in C memory: libfabric keeps
+// their addresses.
+type Slots struct {
+	base  unsafe.Pointer
+	count int
+}
+
+// NewSlots makes count contexts. ok is false when there is no memory.
+func NewSlots(count int) (s Slots, ok bool) {
+	base := allocate(PurposeSlots, count, C.sizeof_struct_weft_slot)
+	return Slots{base, count}, base != nil
+}
+
+// Free releases the contexts; no operation may be in flight.
+func (s Slots) Free() {
+	release(PurposeSlots, s.base, s.count, C.sizeof_struct_weft_slot)
+}
+
+// Address is what Op.Slot takes for the context with the index.
+func (s Slots) Address(index int) uintptr {
+	return uintptr(s.base) + uintptr(index)*C.sizeof_struct_weft_slot
+}
+
+// Cancel asks for the end of the operation that uses the context.
+//
+// Implements: int fi_cancel(fid_t fid, void *context)
+func (s Slots) Cancel(e Endpoint, index int) Code {
+	return codeOf(C.weft_cancel(e.p, unsafe.Add(s.base, uintptr(index)*C.sizeof_struct_weft_slot)))
+}
+
+// Turn posts operations and reads completions in one crossing. It lives in C
+// memory, and belongs to one endpoint and one queue.
+type Turn struct {
+	c *C.struct_weft_turn
+	// Ops and Completions are the two arrays in C memory.
+	Ops         []Op
+	Completions []Completion
+}
+
+// NewTurn makes room for ops operations and completions completions a turn.
+func NewTurn(e Endpoint, q CompletionQueue, ops, completions int) (*Turn, bool) {
+	c := (*C.struct_weft_turn)(allocate(PurposeTurns, 1, C.sizeof_struct_weft_turn))
+	o := allocate(PurposeTurns, ops, unsafe.Sizeof(Op{}))
+	r := allocate(PurposeTurns, completions, unsafe.Sizeof(Completion{}))
+	if c == nil || o == nil || r == nil {
+		release(PurposeTurns, unsafe.Pointer(c), 1, C.sizeof_struct_weft_turn)
+		release(PurposeTurns, o, ops, unsafe.Sizeof(Op{}))
+		release(PurposeTurns, r, completions, unsafe.Sizeof(Completion{}))
+		return nil, false
+	}
+	t := &Turn{c: c, Ops: unsafe.Slice((*Op)(o), ops), Completions: unsafe.Slice((*Completion)(r), completions)}
+	c.ep, c.cq = e.p, q.p
+	c.ops = (*C.struct_weft_op)(o)
+	c.completions = (*C.struct_weft_completion)(r)
+	return t, true
+}
+
+// Free releases the memory of the turn.
+func (t *Turn) Free() {
+	release(PurposeTurns, unsafe.Pointer(unsafe.SliceData(t.Ops)), len(t.Ops), unsafe.Sizeof(Op{}))
+	release(PurposeTurns, unsafe.Pointer(unsafe.SliceData(t.Completions)), len(t.Completions), unsafe.Sizeof(Completion{}))
+	release(PurposeTurns, unsafe.Pointer(t.c), 1, C.sizeof_struct_weft_turn)
+	*t = Turn{}
+}
+
+// Take posts the first posts of Ops, in order, and fills in up to reap of
+// Completions; it returns how many. While there is nothing to read it tries
+// spins times more, and then blocks for up to waitMS milliseconds.
+//
+// Implements: ssize_t fi_tsend(struct fid_ep *ep, const void *buf, size_t len, void *desc, fi_addr_t dest_addr, uint64_t tag, void *context)
+// Implements: ssize_t fi_trecv(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t src_addr, uint64_t tag, uint64_t ignore, void *context)
+// Implements: ssize_t fi_tinject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest_addr, uint64_t tag)
+// Implements: ssize_t fi_cq_readfrom(struct fid_cq *cq, void *buf, size_t count, fi_addr_t *src_addr)
+// Implements: ssize_t fi_cq_sreadfrom(struct fid_cq *cq, void *buf, size_t count, fi_addr_t *src_addr, const void *cond, int timeout)
+// Implements: ssize_t fi_cq_readerr(struct fid_cq *cq, struct fi_cq_err_entry *buf, uint64_t flags)
+// Implements: const char *fi_cq_strerror(struct fid_cq *cq, int prov_errno, const void *err_data, char *buf, size_t len)
+func (t *Turn) Take(posts, reap, spins, waitMS int) (reaped int, code Code) {
+	c := t.c
+	c.op_count = C.uint32_t(posts)
+	c.completion_limit = C.uint32_t(reap)
+	c.spins = C.uint32_t(spins)
+	c.wait_ms = C.uint32_t(waitMS)
+	C.weft_take_turn(c)
+	return int(c.reaped), codeOf(c.error)
+}
+
+// ErrorText returns the provider's words for a failed completion of this turn.
+func (t *Turn) ErrorText(c *Completion) string {
+	if c.text < 0 {
+		return ""
+	}
+	return C.GoString(&t.c.texts[c.text][0])
+}

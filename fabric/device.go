@@ -1,0 +1,189 @@
+package fabric
+
+import "time"
+
+// Device is what an engine drives: one reliable-datagram endpoint with its
+// address vector, its completion queue and its event queue. [Port] is the one
+// made of libfabric; fabrictest has one in memory, with faults.
+//
+// Except for Wait and Wake the methods must not be called at the same time:
+// whoever holds the engine's progress role calls them. Wait is for one goroutine
+// at a time that need not hold the role, so that others can go on meanwhile.
+// Wake may be called by anyone at any time.
+type Device interface {
+	// Attributes says what the device can do. It does not change.
+	Attributes() Attributes
+
+	// LocalAddress returns the endpoint's own address, to be told to peers in
+	// whatever way the program has. Its format and length are the provider's.
+	LocalAddress() []byte
+
+	// Insert makes a peer's address (its LocalAddress) usable as Op.Peer and
+	// recognisable as Completion.Source. An address is to be inserted once:
+	// not every provider recognises a second insertion of the same address.
+	Insert(address []byte) (Address, error)
+
+	// Remove forgets a peer. No operation to it may be in flight.
+	Remove(peer Address) error
+
+	// Register makes buf usable in operations on a device whose Attributes ask
+	// for it (NeedsRegistration). buf stays the caller's and must not move or
+	// be freed before Close of the registration.
+	Register(buf []byte) (Registration, error)
+
+	// Turn tries to post every operation of posts, in order, and then reads up
+	// to len(completions) completions: one crossing into C for all of it.
+	//
+	// It sets Result, and where it applies Token and Err, of each operation.
+	// After one that was refused (FI_EAGAIN) the later operations of the same
+	// peer and direction are refused untried, so that order is kept, and those
+	// of others are still tried. The caller offers what was refused again
+	// later; it need not be the same slice.
+	//
+	// A buffer of a posted operation belongs to the device until the
+	// completion with its Context has been returned, but for OpTaggedInject,
+	// which has no completion and is done with its buffer on return.
+	//
+	// While nothing is there to be read, the read is repeated up to spins more
+	// times. reaped is the number of completions filled in; 0 is normal. err
+	// is about the device as a whole, never about one operation.
+	Turn(posts []Op, completions []Completion, spins int) (reaped int, err error)
+
+	// Cancel asks for the operation to end early. The operation completes
+	// exactly once all the same: with ErrCanceled, or as if nothing had
+	// happened. A token whose operation has completed is not an error.
+	Cancel(token Token) error
+
+	// Arm prepares a Wait. It says false if there is something to read already:
+	// take a Turn instead.
+	Arm() bool
+
+	// Wait blocks until there may be something to read that came after Arm,
+	// until Wake is called, or until timeout has passed, and may return early
+	// for no reason. A Wake while nobody waits makes the next Wait return at
+	// once.
+	Wait(timeout time.Duration)
+
+	// Errors takes the errors of the device that belong to no operation, such
+	// as those of its event queue; nil where there is none.
+	Errors() error
+
+	// Wake ends the Wait under way, or the next one.
+	Wake()
+
+	// Close ends the device. Operations still in flight get no completion any
+	// more, and their buffers are the caller's again on return.
+	Close() error
+}
+
+// Attributes are the properties of a [Device].
+type Attributes struct {
+	Provider string // as libfabric names it, such as "tcp;ofi_rxm"
+	Fabric   string // such as "127.0.0.1/32"
+	Domain   string // such as "lo"
+
+	// MaxMessage is the longest message in bytes that one operation carries.
+	MaxMessage uint64
+	// MaxInject is the longest message in bytes for OpTaggedInject.
+	MaxInject int
+	// MaxOperations bounds the operations in flight. A post beyond it is
+	// refused like any other for which there is no room.
+	MaxOperations int
+	// NeedsRegistration says that each buffer of an operation must lie within
+	// a Registration (FI_MR_LOCAL). OpTaggedInject is exempt.
+	NeedsRegistration bool
+	// Spin says that reading the queue again and again is worth it for short
+	// waits. False where that would take the core from a progress thread of
+	// the provider's own, as on sockets.
+	Spin bool
+	// SameHostOnly says that peers on another host cannot be reached.
+	SameHostOnly bool
+	// IP says that LocalAddress is a sockaddr of an IPv4 or IPv6 address.
+	IP bool
+}
+
+// Registration is memory made known to a device.
+type Registration interface {
+	// Descriptor is to be given in Op.Descriptor for buffers within it.
+	Descriptor() Descriptor
+	// Close ends the registration; no operation may use it any more.
+	Close() error
+}
+
+// Descriptor stands for registered memory in an operation (a local memory
+// descriptor, fi_mr_desc). The zero Descriptor is none.
+type Descriptor uintptr
+
+// Address stands for a peer in an address vector (fi_addr_t). It means nothing
+// elsewhere. The zero Address is a peer like any other.
+type Address uint64
+
+// AddressAny as Op.Peer of a receive admits any source (FI_ADDR_UNSPEC); as
+// Completion.Source it says that the source is not known (FI_ADDR_NOTAVAIL).
+const AddressAny = ^Address(0)
+
+// Token names an operation in flight, for Cancel. A token is never reused: it
+// holds the slot's index and the slot's generation.
+type Token uint64
+
+// OpKind says what an operation does.
+type OpKind uint8
+
+// The kinds of operation.
+const (
+	OpTaggedSend    OpKind = iota + 1 // fi_tsend
+	OpTaggedReceive                   // fi_trecv
+	OpTaggedInject                    // fi_tinject: no completion
+)
+
+// Result says what became of the attempt to post an operation.
+type Result uint8
+
+// The results of Turn for an operation.
+const (
+	Refused Result = iota // not posted, there is no room (FI_EAGAIN): offer it again
+	Posted                // the device has it
+	Failed                // not posted, and Err says why
+)
+
+// Op is one operation to post.
+type Op struct {
+	Kind OpKind
+	// Peer is the destination, or the source of a receive. Receives from
+	// AddressAny and receives from a named peer must not be mixed on one
+	// endpoint: several providers match them wrongly.
+	Peer Address
+	// Tag is sent, or matched where the bits of Ignore are clear.
+	Tag, Ignore uint64
+	// Buf is what is sent, or where it is received to. It may be empty.
+	Buf []byte
+	// Descriptor covers Buf where the device needs registration.
+	Descriptor Descriptor
+	// Fixed says that Buf stays where it is by itself: memory outside the Go
+	// heap, or pinned by the caller. Any other is pinned until completion.
+	Fixed bool
+	// Context is given back in the operation's Completion.
+	Context uint64
+
+	// Result, Token and Err are set by Turn.
+	Result Result
+	Token  Token
+	Err    error
+}
+
+// Completion is the end of one operation.
+type Completion struct {
+	// Context is that of the operation.
+	Context uint64
+	// Kind is the kind of the operation.
+	Kind OpKind
+	// Tag is the tag that the sender gave, for a receive that succeeded.
+	Tag uint64
+	// Len is the number of bytes received; 0 for a send.
+	Len int
+	// Source is who sent, where the provider knows.
+	Source Address
+	// Err is nil, or says why the operation failed: ErrCanceled, ErrTruncated
+	// with the surplus in it, or what else the provider reports.
+	Err error
+}

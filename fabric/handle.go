@@ -1,0 +1,157 @@
+package fabric
+
+import (
+	"fmt"
+	"runtime"
+	"sort"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+)
+
+// handle is what every object of libfabric has in weft: a place in the order
+// of closing, and a guard against use after Close.
+type handle struct {
+	kind     string
+	provider string
+	parents  []*handle
+
+	// users counts calls under way; closedBit is set by Close.
+	users atomic.Int64
+
+	mu       sync.Mutex
+	children map[*handle]struct{}
+	stack    []uintptr
+}
+
+const closedBit = int64(1) << 62
+
+// open puts the handle into the tree. The caller has entered each parent, so
+// that none is closed meanwhile.
+func (h *handle) open(kind, provider string, parents ...*handle) {
+	h.kind, h.provider = kind, provider
+	pcs := make([]uintptr, 32)
+	h.stack = pcs[:runtime.Callers(3, pcs)]
+	for _, p := range parents {
+		h.adopt(p)
+	}
+	live.Store(h, struct{}{})
+}
+
+// adopt makes p a parent: p cannot be closed before h.
+func (h *handle) adopt(p *handle) {
+	h.parents = append(h.parents, p)
+	p.mu.Lock()
+	if p.children == nil {
+		p.children = make(map[*handle]struct{})
+	}
+	p.children[h] = struct{}{}
+	p.mu.Unlock()
+}
+
+// enter must come before a call into libfabric, and leave after it.
+func (h *handle) enter() error {
+	if h.users.Add(1)&closedBit != 0 {
+		h.users.Add(-1)
+		return h.closedError()
+	}
+	return nil
+}
+
+func (h *handle) leave() { h.users.Add(-1) }
+
+func (h *handle) closedError() error {
+	return &Error{Op: h.kind, Provider: h.provider, Errno: errnoClosed}
+}
+
+// close runs free once nobody uses the handle and no child is open.
+func (h *handle) close(free func() error) error {
+	for {
+		n := h.users.Load()
+		if n&closedBit != 0 {
+			return nil
+		}
+		if n != 0 {
+			// Calls do not block for long; those that wait do so in slices.
+			runtime.Gosched()
+			continue
+		}
+		h.mu.Lock()
+		if len(h.children) > 0 {
+			detail := "still open: " + h.childrenText()
+			h.mu.Unlock()
+			return &Error{Op: "close of " + h.kind, Provider: h.provider, Errno: Errno(syscall.EBUSY), Detail: detail}
+		}
+		closed := h.users.CompareAndSwap(0, closedBit)
+		h.mu.Unlock()
+		if closed {
+			break
+		}
+	}
+	if err := free(); err != nil {
+		// libfabric still holds it: the handle stays open.
+		h.users.Add(-closedBit)
+		return err
+	}
+	for _, p := range h.parents {
+		p.mu.Lock()
+		delete(p.children, h)
+		p.mu.Unlock()
+	}
+	live.Delete(h)
+	return nil
+}
+
+func (h *handle) childrenText() string {
+	count := make(map[string]int)
+	for c := range h.children {
+		count[c.kind]++
+	}
+	var parts []string
+	for kind, n := range count {
+		parts = append(parts, fmt.Sprintf("%d %s", n, kind))
+	}
+	sort.Strings(parts)
+	return strings.Join(parts, ", ")
+}
+
+// fail makes an error of a code that libfabric returned; 0 is nil.
+func fail(op, provider string, code int) error {
+	if code == 0 {
+		return nil
+	}
+	return &Error{Op: op, Provider: provider, Errno: Errno(code)}
+}
+
+// live holds every open handle, for OpenHandles: a leak is to be found by the
+// stack that made it, and not by a finalizer that hides it.
+var live sync.Map
+
+// HandleInfo describes an open handle.
+type HandleInfo struct {
+	Kind     string // such as "endpoint"
+	Provider string
+	Stack    string // where it was opened
+}
+
+// OpenHandles lists what is open in this process, for tests that assert that
+// nothing leaks. Any goroutine may call it.
+func OpenHandles() []HandleInfo {
+	var list []HandleInfo
+	live.Range(func(k, _ any) bool {
+		h := k.(*handle)
+		var b strings.Builder
+		frames := runtime.CallersFrames(h.stack)
+		for {
+			f, more := frames.Next()
+			fmt.Fprintf(&b, "%s\n\t%s:%d\n", f.Function, f.File, f.Line)
+			if !more {
+				break
+			}
+		}
+		list = append(list, HandleInfo{Kind: h.kind, Provider: h.provider, Stack: b.String()})
+		return true
+	})
+	return list
+}

@@ -1,0 +1,37 @@
+package fabric
+
+import (
+	"fmt"
+
+	"github.com/weft-go/weft/cgo"
+)
+
+// Version is a version of libfabric's API.
+type Version struct{ Major, Minor int }
+
+func (v Version) String() string { return fmt.Sprintf("%d.%d", v.Major, v.Minor) }
+
+// LibraryVersion is the version of the library that the process runs with
+// (fi_version).
+func LibraryVersion() Version { return version(cgo.LibraryVersion()) }
+
+// HeaderVersion is the version of the headers that weft was compiled against.
+func HeaderVersion() Version { return version(cgo.HeaderVersion) }
+
+func version(v cgo.Version) Version { return Version{v.Major(), v.Minor()} }
+
+// MemoryInUse returns the bytes outside the Go heap that weft has allocated,
+// by purpose. It is empty when every handle is closed.
+func MemoryInUse() map[string]int64 {
+	m := make(map[string]int64)
+	for p, n := range cgo.MemoryInUse() {
+		m[p.String()] = n
+	}
+	if n := arenaBytes.Load(); n != 0 {
+		m["arenas"] = n
+	}
+	return m
+}
+
+// errnoText returns libfabric's words for a code.
+func errnoText(code int) string { return cgo.ErrorText(code) }

@@ -1,0 +1,299 @@
+package fabric
+
+import (
+	"errors"
+	"os"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Port is an endpoint with everything around it, opened together: fabric,
+// domain, address vector, completion queue and event queue. It is the [Device]
+// made of libfabric.
+type Port struct {
+	attributes Attributes
+	address    []byte
+
+	fabric   *Fabric
+	domain   *Domain
+	vector   *AddressVector
+	queue    *CompletionQueue
+	events   *EventQueue
+	endpoint *Endpoint
+
+	sleep sleeper
+}
+
+var _ Device = (*Port)(nil)
+
+// PortConfig adjusts a Port. The zero value works.
+type PortConfig struct {
+	// Operations is how many operations can be in flight; 0 means 1024.
+	Operations int
+}
+
+// OpenPort opens what the info describes.
+func OpenPort(i *Info, config PortConfig) (port *Port, err error) {
+	if config.Operations == 0 {
+		config.Operations = 1024
+	}
+	p := &Port{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, p.Close())
+		}
+	}()
+	if p.fabric, err = i.OpenFabric(); err != nil {
+		return nil, err
+	}
+	if p.events, err = p.fabric.OpenEventQueue(); err != nil {
+		return nil, err
+	}
+	if p.domain, err = p.fabric.OpenDomain(i); err != nil {
+		return nil, err
+	}
+	if p.vector, err = p.domain.OpenAddressVector(); err != nil {
+		return nil, err
+	}
+	if p.queue, err = p.domain.OpenCompletionQueue(config.Operations); err != nil {
+		return nil, err
+	}
+	if p.endpoint, err = p.domain.OpenEndpoint(); err != nil {
+		return nil, err
+	}
+	if err = p.endpoint.Enable(p.vector, p.queue, p.events); err != nil {
+		return nil, err
+	}
+	if p.address, err = p.endpoint.Name(); err != nil {
+		return nil, err
+	}
+	if p.sleep, err = newSleeper(p.queue.WaitDescriptor()); err != nil {
+		return nil, err
+	}
+	name := core(i.Provider())
+	p.attributes = Attributes{
+		Provider: i.Provider(), Fabric: i.Fabric(), Domain: i.Domain(),
+		MaxMessage: i.MaxMessage(), MaxInject: int(min(i.InjectSize(), 1<<20)),
+		MaxOperations:     p.queue.Size(),
+		NeedsRegistration: i.MemoryMode()&LocalRegistration != 0,
+		// The sockets provider moves data by a thread of its own, which a
+		// program that spins keeps from the core.
+		Spin:         name != "sockets",
+		SameHostOnly: name == "shm",
+		IP:           i.IP(),
+	}
+	return p, nil
+}
+
+// Attributes implements Device.
+func (p *Port) Attributes() Attributes { return p.attributes }
+
+// LocalAddress implements Device.
+func (p *Port) LocalAddress() []byte { return p.address }
+
+// Insert implements Device.
+func (p *Port) Insert(address []byte) (Address, error) { return p.vector.Insert(address) }
+
+// Remove implements Device.
+func (p *Port) Remove(peer Address) error { return p.vector.Remove(peer) }
+
+// Register implements Device.
+func (p *Port) Register(buf []byte) (Registration, error) { return p.domain.Register(buf) }
+
+// Turn implements Device.
+func (p *Port) Turn(posts []Op, completions []Completion, spins int) (reaped int, err error) {
+	reaped, err = p.endpoint.Turn(posts, completions, spins)
+	if reaped > 0 {
+		p.sleep.active()
+	}
+	return reaped, err
+}
+
+// Cancel implements Device.
+func (p *Port) Cancel(token Token) error { return p.endpoint.Cancel(token) }
+
+// InFlight is the number of operations whose completion is still to come.
+func (p *Port) InFlight() int { return p.queue.InFlight() }
+
+// Arm implements Device.
+func (p *Port) Arm() bool {
+	if p.queue.WaitDescriptor() < 0 {
+		return true
+	}
+	ok, err := p.queue.TryWait()
+	return ok && err == nil
+}
+
+// Wait implements Device. It blocks in Go's network poller where the provider
+// has a wait descriptor, and sleeps for a short, growing time where it has none.
+func (p *Port) Wait(timeout time.Duration) { p.sleep.wait(timeout) }
+
+// Wake implements Device.
+func (p *Port) Wake() { p.sleep.wake() }
+
+// Errors implements Device.
+func (p *Port) Errors() error {
+	var all error
+	// Bounded: an event queue that never ends must not stop progress.
+	for range 64 {
+		_, ok, err := p.events.Read()
+		if err != nil {
+			all = errors.Join(all, err)
+		}
+		if !ok {
+			break
+		}
+	}
+	return all
+}
+
+// Close implements Device. It may be called from any goroutine, and more than
+// once.
+func (p *Port) Close() error {
+	if p.sleep != nil {
+		p.sleep.close()
+	}
+	var all error
+	for _, close := range []func() error{
+		closer(p.endpoint), closer(p.queue), closer(p.vector), closer(p.events),
+		closer(p.domain), closer(p.fabric),
+	} {
+		all = errors.Join(all, close())
+	}
+	return all
+}
+
+// closer returns the Close of a handle that may not have been opened.
+func closer[T interface {
+	comparable
+	Close() error
+}](h T) func() error {
+	var none T
+	if h == none {
+		return func() error { return nil }
+	}
+	return h.Close
+}
+
+// sleeper is how a port waits.
+type sleeper interface {
+	wait(timeout time.Duration)
+	wake()
+	active()
+	close()
+}
+
+func newSleeper(fd int) (sleeper, error) {
+	if fd < 0 {
+		return &napper{bell: make(chan struct{}, 1), next: shortestNap}, nil
+	}
+	// The descriptor belongs to the queue; the poller closes its own.
+	dup, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, systemError("dup of wait descriptor", err)
+	}
+	if err := unix.SetNonblock(dup, true); err != nil {
+		unix.Close(dup)
+		return nil, systemError("wait descriptor", err)
+	}
+	file := os.NewFile(uintptr(dup), "wait descriptor")
+	raw, err := file.SyscallConn()
+	if err == nil {
+		err = file.SetReadDeadline(time.Time{})
+	}
+	if err != nil {
+		file.Close()
+		return nil, systemError("wait descriptor", err)
+	}
+	w := &poller{file: file, raw: raw}
+	w.ready = w.readable
+	return w, nil
+}
+
+// poller waits for a descriptor in Go's network poller.
+type poller struct {
+	file  *os.File
+	raw   syscall.RawConn
+	ready func(fd uintptr) bool
+	woken atomic.Bool
+}
+
+func (w *poller) wait(timeout time.Duration) {
+	// The deadline comes before the look at woken, and wake sets woken before
+	// the deadline: one of the two is always seen.
+	if w.file.SetReadDeadline(time.Now().Add(timeout)) != nil || w.woken.Swap(false) {
+		return
+	}
+	// An error is a deadline or a close, and the caller looks anyway.
+	_ = w.raw.Read(w.ready)
+}
+
+// readable looks at the descriptor itself: the poller tells only of changes.
+func (w *poller) readable(fd uintptr) bool {
+	fds := [1]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+	n, err := unix.Poll(fds[:], 0)
+	return n > 0 || (err != nil && err != unix.EINTR)
+}
+
+func (w *poller) wake() {
+	w.woken.Store(true)
+	_ = w.file.SetReadDeadline(time.Unix(1, 0))
+}
+
+func (w *poller) active() {}
+func (w *poller) close()  { w.file.Close() }
+
+// napper waits where there is nothing to wait on: in naps that grow while
+// nothing happens.
+type napper struct {
+	bell  chan struct{}
+	timer *time.Timer
+	next  time.Duration
+	busy  atomic.Bool
+}
+
+const (
+	shortestNap = 20 * time.Microsecond
+	longestNap  = 4 * time.Millisecond
+)
+
+func (n *napper) wait(timeout time.Duration) {
+	if n.busy.Swap(false) {
+		n.next = shortestNap
+	}
+	nap := min(n.next, timeout)
+	n.next = min(2*n.next, longestNap)
+	if n.timer == nil {
+		n.timer = time.NewTimer(nap)
+	} else {
+		n.timer.Reset(nap)
+	}
+	select {
+	case <-n.bell:
+	case <-n.timer.C:
+	}
+}
+
+func (n *napper) wake() {
+	select {
+	case n.bell <- struct{}{}:
+	default:
+	}
+}
+
+func (n *napper) active() {
+	if !n.busy.Load() {
+		n.busy.Store(true)
+	}
+}
+
+func (n *napper) close() { n.wake() }
+
+func systemError(op string, err error) error {
+	var errno syscall.Errno
+	errors.As(err, &errno)
+	return &Error{Op: op, Errno: Errno(errno), Detail: err.Error()}
+}

@@ -1,0 +1,348 @@
+package fabric_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weft-go/weft/fabric"
+	"github.com/weft-go/weft/fabric/fabrictest"
+	"github.com/weft-go/weft/internal/testenv"
+)
+
+func TestMain(m *testing.M) { fabrictest.Main(m) }
+
+var providers = []string{"sockets", "tcp", "shm"}
+
+// each runs a test on every provider that weft uses without special hardware.
+func each(t *testing.T, test func(t *testing.T, provider string)) {
+	for _, p := range providers {
+		t.Run(p, func(t *testing.T) {
+			_, err := fabric.Choose(fabric.Preference{Providers: []string{p}, Source: "127.0.0.1"})
+			testenv.Need(t, p, err)
+			test(t, p)
+		})
+	}
+}
+
+func open(t *testing.T, provider string, config fabric.PortConfig) *fabric.Port {
+	t.Helper()
+	choice, err := fabric.Choose(fabric.Preference{Providers: []string{provider}, Require: true, Source: "127.0.0.1"})
+	require.NoError(t, err)
+	port, err := fabric.OpenPort(choice.Info, config)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, port.Close()) })
+	return port
+}
+
+// pair opens two ports that know each other.
+func pair(t *testing.T, provider string) (a, b *fabric.Port, toB, toA fabric.Address) {
+	t.Helper()
+	a, b = open(t, provider, fabric.PortConfig{}), open(t, provider, fabric.PortConfig{})
+	toB, err := a.Insert(b.LocalAddress())
+	require.NoError(t, err)
+	toA, err = b.Insert(a.LocalAddress())
+	require.NoError(t, err)
+	return a, b, toB, toA
+}
+
+// exchange turns both ports until each has its completions, waiting in between
+// as an engine does.
+func exchange(t *testing.T, a, b *fabric.Port, postA, postB []fabric.Op, wantA, wantB int) (fromA, fromB []fabric.Completion) {
+	t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	ports := []*fabric.Port{a, b}
+	posts := [][]fabric.Op{postA, postB}
+	got := [][]fabric.Completion{nil, nil}
+	buf := make([]fabric.Completion, 64)
+	for len(got[0]) < wantA || len(got[1]) < wantB || len(posts[0])+len(posts[1]) > 0 {
+		require.True(t, time.Now().Before(deadline), "completions: %d of %d and %d of %d", len(got[0]), wantA, len(got[1]), wantB)
+		idle := true
+		for i, p := range ports {
+			n, err := p.Turn(posts[i], buf, 0)
+			require.NoError(t, err)
+			got[i] = append(got[i], buf[:n]...)
+			var rest []fabric.Op
+			for _, op := range posts[i] {
+				require.NoError(t, op.Err)
+				if op.Result == fabric.Refused {
+					rest = append(rest, op)
+				}
+			}
+			idle = idle && n == 0 && len(rest) == len(posts[i])
+			posts[i] = rest
+		}
+		if idle && b.Arm() {
+			b.Wait(time.Millisecond)
+		}
+	}
+	return got[0], got[1]
+}
+
+func TestTaggedMessage(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		a, b, toB, toA := pair(t, provider)
+		for _, size := range []int{0, 1, 8, 255, 256, 4096, 4097, 1 << 20, 5<<20 + 3} {
+			sent := bytes.Repeat([]byte{0xa5, 1, 2}, size/3+1)[:size]
+			got := make([]byte, size+1)
+			fromA, fromB := exchange(t, a, b,
+				[]fabric.Op{{Kind: fabric.OpTaggedSend, Peer: toB, Tag: 1<<33 | 7, Buf: sent, Context: 11}},
+				[]fabric.Op{{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Tag: 1 << 33, Ignore: 0xffffffff, Buf: got, Context: 22}}, 1, 1)
+			require.NoError(t, fromA[0].Err)
+			require.NoError(t, fromB[0].Err)
+			require.EqualValues(t, 11, fromA[0].Context)
+			require.EqualValues(t, 22, fromB[0].Context)
+			require.Equal(t, size, fromB[0].Len)
+			require.EqualValues(t, 1<<33|7, fromB[0].Tag)
+			require.Equal(t, toA, fromB[0].Source)
+			require.True(t, bytes.Equal(sent, got[:size]), "size %d", size)
+		}
+		require.Zero(t, a.InFlight()+b.InFlight())
+	})
+}
+
+func TestInject(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		a, b, toB, _ := pair(t, provider)
+		size := a.Attributes().MaxInject
+		require.Positive(t, size)
+		sent, got := bytes.Repeat([]byte{9}, size), make([]byte, size)
+		post := []fabric.Op{{Kind: fabric.OpTaggedInject, Peer: toB, Tag: 3, Buf: sent}}
+		_, fromB := exchange(t, a, b, post,
+			[]fabric.Op{{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Tag: 3, Buf: got}}, 0, 1)
+		require.NoError(t, fromB[0].Err)
+		require.Equal(t, bytes.Repeat([]byte{9}, size), got)
+	})
+}
+
+func TestManyInFlight(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		a, b, toB, _ := pair(t, provider)
+		const count = 300
+		var sends, receives []fabric.Op
+		got := make([][]byte, count)
+		for i := range count {
+			got[i] = make([]byte, 64)
+			sends = append(sends, fabric.Op{Kind: fabric.OpTaggedSend, Peer: toB, Tag: uint64(i), Buf: fmt.Appendf(nil, "message %d", i), Context: uint64(i)})
+			receives = append(receives, fabric.Op{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Tag: uint64(i), Buf: got[i], Context: uint64(i)})
+		}
+		_, fromB := exchange(t, a, b, sends, receives, count, count)
+		for _, c := range fromB {
+			require.NoError(t, c.Err)
+			require.Equal(t, fmt.Sprintf("message %d", c.Tag), string(got[c.Context][:c.Len]))
+		}
+	})
+}
+
+func TestCancel(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		a := open(t, provider, fabric.PortConfig{})
+		posts := []fabric.Op{{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Tag: 5, Buf: make([]byte, 8), Context: 1}}
+		buf := make([]fabric.Completion, 4)
+		n, err := a.Turn(posts, buf, 0)
+		require.NoError(t, err)
+		require.Zero(t, n)
+		require.Equal(t, fabric.Posted, posts[0].Result)
+		require.NoError(t, a.Cancel(posts[0].Token))
+		deadline := time.Now().Add(10 * time.Second)
+		for n == 0 && time.Now().Before(deadline) {
+			n, err = a.Turn(nil, buf, 0)
+			require.NoError(t, err)
+		}
+		require.Equal(t, 1, n)
+		require.EqualValues(t, 1, buf[0].Context)
+		require.ErrorIs(t, buf[0].Err, fabric.ErrCanceled)
+		require.NoError(t, a.Cancel(posts[0].Token), "a token of the past")
+		require.Zero(t, a.InFlight())
+	})
+}
+
+func TestSlotsBoundOperations(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		a := open(t, provider, fabric.PortConfig{Operations: 16})
+		max := a.Attributes().MaxOperations
+		posts := make([]fabric.Op, max+1)
+		for i := range posts {
+			posts[i] = fabric.Op{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Tag: uint64(i), Buf: make([]byte, 8)}
+		}
+		if max >= 256 {
+			t.Fatalf("queue of %d entries where 16 were asked for", max)
+		}
+		_, err := a.Turn(posts, nil, 0)
+		require.NoError(t, err)
+		require.Equal(t, fabric.Refused, posts[max].Result)
+		require.LessOrEqual(t, a.InFlight(), max)
+	})
+}
+
+func TestUnknownKindFailsAlone(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		a := open(t, provider, fabric.PortConfig{})
+		posts := []fabric.Op{{Kind: 77}, {Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Buf: make([]byte, 1)}}
+		_, err := a.Turn(posts, nil, 0)
+		require.NoError(t, err)
+		require.Equal(t, fabric.Failed, posts[0].Result)
+		require.ErrorIs(t, posts[0].Err, fabric.ErrInvalid)
+		require.Equal(t, fabric.Posted, posts[1].Result)
+	})
+}
+
+func TestWrongAddress(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		a := open(t, provider, fabric.PortConfig{})
+		for _, address := range [][]byte{nil, {1}, make([]byte, 300), bytes.Repeat([]byte{1}, 16)} {
+			_, err := a.Insert(address)
+			require.ErrorIs(t, err, fabric.ErrInvalid, "%d bytes", len(address))
+		}
+	})
+}
+
+func TestUseAfterClose(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		a := open(t, provider, fabric.PortConfig{})
+		require.NoError(t, a.Close())
+		require.NoError(t, a.Close())
+		_, err := a.Turn(nil, nil, 0)
+		require.ErrorIs(t, err, net.ErrClosed)
+		_, err = a.Insert(a.LocalAddress())
+		require.ErrorIs(t, err, net.ErrClosed)
+		a.Wake()
+		a.Wait(time.Hour)
+	})
+}
+
+func TestCloseFromAnotherGoroutine(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		a := open(t, provider, fabric.PortConfig{})
+		started, ended := make(chan struct{}), make(chan error)
+		go func() {
+			buf := make([]fabric.Completion, 1)
+			for first := true; ; first = false {
+				_, err := a.Turn(nil, buf, 10)
+				if err != nil {
+					ended <- err
+					return
+				}
+				if first {
+					close(started)
+				}
+			}
+		}()
+		<-started
+		require.NoError(t, a.Close())
+		require.ErrorIs(t, <-ended, net.ErrClosed)
+	})
+}
+
+func TestWakeEndsWait(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		a := open(t, provider, fabric.PortConfig{})
+		for range 3 {
+			// Before the wait.
+			a.Wake()
+			a.Wait(time.Hour)
+		}
+		done := make(chan struct{})
+		go func() {
+			// A wait may end early, so this one ends when the other side says so.
+			for {
+				a.Wait(time.Hour)
+				select {
+				case done <- struct{}{}:
+					return
+				default:
+				}
+			}
+		}()
+		for {
+			a.Wake()
+			select {
+			case <-done:
+				return
+			case <-time.After(time.Millisecond):
+			}
+		}
+	})
+}
+
+func TestCloseOrder(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		choice, err := fabric.Choose(fabric.Preference{Providers: []string{provider}, Source: "127.0.0.1"})
+		require.NoError(t, err)
+		f, err := choice.Info.OpenFabric()
+		require.NoError(t, err)
+		d, err := f.OpenDomain(choice.Info)
+		require.NoError(t, err)
+		q, err := d.OpenCompletionQueue(64)
+		require.NoError(t, err)
+		v, err := d.OpenAddressVector()
+		require.NoError(t, err)
+		ev, err := f.OpenEventQueue()
+		require.NoError(t, err)
+		e, err := d.OpenEndpoint()
+		require.NoError(t, err)
+		_, err = e.Turn(nil, nil, 0)
+		require.ErrorIs(t, err, fabric.ErrInvalid, "before enable")
+		_, err = e.Name()
+		require.ErrorIs(t, err, fabric.ErrInvalid, "before enable")
+		require.ErrorIs(t, e.Enable(v, nil, ev), fabric.ErrInvalid)
+		require.NoError(t, e.Enable(v, q, ev))
+		require.ErrorIs(t, e.Enable(v, q, ev), fabric.ErrInvalid)
+		// Wrong order: each is refused and says what lives.
+		for _, close := range []func() error{f.Close, d.Close, q.Close, v.Close, ev.Close} {
+			err := close()
+			require.ErrorIs(t, err, fabric.ErrBusy)
+			require.ErrorContains(t, err, "still open")
+		}
+		require.Len(t, fabric.OpenHandles(), 6)
+		for _, close := range []func() error{e.Close, q.Close, v.Close, ev.Close, d.Close, f.Close} {
+			require.NoError(t, close())
+			require.NoError(t, close())
+		}
+		_, err = f.OpenDomain(choice.Info)
+		require.ErrorIs(t, err, net.ErrClosed)
+	})
+}
+
+func TestTurnDoesNotAllocate(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		a, b, toB, _ := pair(t, provider)
+		buf := make([]fabric.Completion, 8)
+		message := make([]byte, 64)
+		received := make([]byte, 64)
+		send := []fabric.Op{{Kind: fabric.OpTaggedSend, Peer: toB, Buf: message}}
+		receive := []fabric.Op{{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Buf: received}}
+		var failure error
+		one := func() {
+			if _, err := b.Turn(receive, buf, 0); err != nil {
+				failure = err
+			}
+			posted, sent, got := false, false, false
+			for tries := 0; !(sent && got) && tries < 1e6; tries++ {
+				var posts []fabric.Op
+				if !posted {
+					posts = send
+				}
+				n, err := a.Turn(posts, buf, 0)
+				failure = errors.Join(failure, err)
+				posted = posted || send[0].Result == fabric.Posted
+				sent = sent || n == 1
+				n, err = b.Turn(nil, buf, 0)
+				failure = errors.Join(failure, err)
+				got = got || n == 1
+				if !(sent && got) && b.Arm() {
+					b.Wait(time.Millisecond)
+				}
+			}
+		}
+		require.Zero(t, testing.AllocsPerRun(200, one))
+		require.NoError(t, failure)
+		require.Zero(t, testing.AllocsPerRun(200, func() { _, failure = a.Turn(nil, buf, 0) }), "empty poll")
+		require.NoError(t, failure)
+	})
+}
