@@ -1,0 +1,83 @@
+# Everything a person or a machine does with this repository, by name.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+# Tests fail, not skip, where one of these providers cannot be used.
+export WEFT_REQUIRE ?= sockets,tcp,shm
+
+# A dependency of Debian's libfabric catches SIGSEGV and hides Go's own traces.
+export IPATH_NO_BACKTRACE := 1
+
+# An AWS installation of libfabric goes before the system's.
+EFA := /opt/amazon/efa
+ifneq ($(wildcard $(EFA)),)
+colons = $(subst $() ,:,$(strip $(1)))
+export PKG_CONFIG_PATH := $(call colons,$(wildcard $(EFA)/lib64/pkgconfig $(EFA)/lib/pkgconfig) $(PKG_CONFIG_PATH))
+export LD_LIBRARY_PATH := $(call colons,$(wildcard $(EFA)/lib64 $(EFA)/lib) $(LD_LIBRARY_PATH))
+export PATH := $(EFA)/bin:$(PATH)
+endif
+
+PKG       ?= ./...# which packages to test
+TESTFLAGS ?=# more flags for go test, such as -run=TestName
+TIMEOUT   ?= 5m# for the tests of one package
+export FUZZTIME ?= 60s# for one fuzz target
+BENCHFLAGS ?=# flags for the benchmark program
+
+LINT := go tool -modfile=tools/go.mod golangci-lint
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup:
+	@scripts/setup
+
+.PHONY: demo
+demo: setup ## two programs exchange messages on this machine
+	@scripts/demo
+
+.PHONY: build
+build: setup ## build the command, bin/weft
+	go build -o bin/weft ./cmd/weft
+
+.PHONY: testreport
+testreport: setup
+	@go build -o bin/testreport ./scripts/testreport
+
+.PHONY: test
+test: testreport ## run every test, on every provider that this machine has
+	@bin/testreport -count=1 -timeout=$(TIMEOUT) $(TESTFLAGS) $(PKG)
+
+# -race brings checkptr with it; cgocheck2 watches each Go pointer stored in C
+# memory. Both watch in one run.
+.PHONY: race
+race: testreport ## run every test with the race, pointer and cgo checks
+	@GOEXPERIMENT=cgocheck2 bin/testreport -race -count=1 -timeout=$(TIMEOUT) $(TESTFLAGS) $(PKG)
+
+.PHONY: lint
+lint: setup ## go vet, golangci-lint and gofumpt; shellcheck where there is one
+	go vet ./...
+	$(LINT) run
+	@if command -v shellcheck >/dev/null; then \
+		shellcheck $$(grep -lsE '^#!.*sh$$' scripts/* .ci/*) && echo "shellcheck: no issues."; \
+	else \
+		echo "shellcheck is not installed: the scripts were not checked."; \
+	fi
+
+.PHONY: fmt
+fmt: ## format the code as lint wants it
+	$(LINT) fmt
+
+.PHONY: bench
+bench: setup ## measure against the same calls in C, and print the ratios
+	go run ./bench $(BENCHFLAGS)
+
+.PHONY: fuzz
+fuzz: setup ## run each fuzz target for FUZZTIME
+	@scripts/fuzz
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf bin

@@ -1,0 +1,40 @@
+// Package testenv keeps skipped tests honest: a test that needs something the
+// machine may lack is skipped with the reason, unless the run requires it.
+package testenv
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// Require is the environment variable that names, separated by commas, what
+// must not be missing: WEFT_REQUIRE=sockets,tcp,shm.
+const Require = "WEFT_REQUIRE"
+
+// Need goes on if err is nil. Otherwise the test cannot have what it needs, and
+// err says why: the test is skipped, or fails if what is named in Require.
+//
+// For a provider, what is its name; a layered one such as "tcp;ofi_rxm" is also
+// meant by the name of its core, "tcp". Call it on the test's own goroutine.
+func Need(t testing.TB, what string, err error) {
+	t.Helper()
+	switch {
+	case err == nil:
+	case required(what, os.Getenv(Require)):
+		t.Fatalf("%s is missing, but %s requires it: %v", what, Require, err)
+	default:
+		t.Skipf("%s: %v", what, err)
+	}
+}
+
+func required(what, list string) bool {
+	core, _, _ := strings.Cut(what, ";")
+	for name := range strings.SplitSeq(list, ",") {
+		name = strings.TrimSpace(name)
+		if name != "" && (name == what || name == core) {
+			return true
+		}
+	}
+	return false
+}

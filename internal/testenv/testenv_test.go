@@ -1,0 +1,49 @@
+package testenv_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/weft-go/weft/internal/testenv"
+)
+
+func TestNeed(t *testing.T) {
+	missing := errors.New("no such device")
+	for _, c := range []struct {
+		name, require, what string
+		err                 error
+		want                string
+	}{
+		{"there", "efa", "efa", nil, ""},
+		{"nothing required", "", "efa", missing, "skip: efa: no such device"},
+		{"another required", "sockets,shm", "efa", missing, "skip: efa: no such device"},
+		{"required", "sockets, efa", "efa", missing, "fail: efa is missing, but WEFT_REQUIRE requires it: no such device"},
+		{"required by its core", "tcp", "tcp;ofi_rxm", missing, "fail: tcp;ofi_rxm is missing, but WEFT_REQUIRE requires it: no such device"},
+		{"part of a name", "efa-direct", "efa", missing, "skip: efa: no such device"},
+		{"empty name", ",", "", missing, "skip: : no such device"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Setenv(testenv.Require, c.require)
+			recorder := &recorder{TB: t}
+			testenv.Need(recorder, c.what, c.err)
+			if recorder.verdict != c.want {
+				t.Errorf("got %q, want %q", recorder.verdict, c.want)
+			}
+		})
+	}
+}
+
+// recorder notes how a test would have ended.
+type recorder struct {
+	testing.TB
+	verdict string
+}
+
+func (r *recorder) Skipf(format string, args ...any) {
+	r.verdict = "skip: " + fmt.Sprintf(format, args...)
+}
+
+func (r *recorder) Fatalf(format string, args ...any) {
+	r.verdict = "fail: " + fmt.Sprintf(format, args...)
+}

@@ -1,0 +1,55 @@
+// Command testreport runs go test with the arguments it is given and says at
+// the end what ran and what was skipped and why. Of tests that passed it says
+// no more than the number, of those that failed everything.
+//
+// Its exit code is that of go test, but a run in which no test ran fails.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+func main() {
+	os.Exit(run(os.Args[1:]))
+}
+
+func run(args []string) int {
+	// An interrupted run is reported too: what had failed, what hung.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+
+	report := newReport(os.Stdout)
+	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-json"}, args...)...)
+	cmd.Stdout = report
+	cmd.Stderr = os.Stderr
+	// The signal must reach the test binaries too: go test does not pass it on,
+	// and one that hangs would outlive the run.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
+	cmd.WaitDelay = 10 * time.Second
+	err := cmd.Run()
+	if ctx.Err() != nil && cmd.Process != nil {
+		// Whoever caught the interrupt and stayed. None left is fine.
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	}
+
+	code := 0
+	if err != nil {
+		code = 1
+		if exit := cmd.ProcessState; exit != nil && exit.ExitCode() > 0 {
+			code = exit.ExitCode()
+		} else {
+			fmt.Fprintln(os.Stderr, "testreport:", err)
+		}
+	}
+	if passed := report.finish(code != 0); !passed && code == 0 {
+		code = 1
+	}
+	return code
+}
