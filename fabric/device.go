@@ -71,8 +71,9 @@ type Device interface {
 	// Wake ends the Wait under way, or the next one.
 	Wake()
 
-	// Close ends the device. Operations still in flight get no completion any
-	// more, and their buffers are the caller's again on return.
+	// Close ends the device and its registrations. Operations still in flight
+	// get no completion any more, and their buffers are the caller's again on
+	// return.
 	Close() error
 }
 
@@ -96,6 +97,9 @@ type Attributes struct {
 	// waits. False where that would take the core from a progress thread of
 	// the provider's own, as on sockets.
 	Spin bool
+	// Notifies says that Wait returns as soon as something arrives. Otherwise
+	// it sleeps for short times, and whoever gets busy should Wake it.
+	Notifies bool
 	// SameHostOnly says that peers on another host cannot be reached.
 	SameHostOnly bool
 	// IP says that LocalAddress is a sockaddr of an IPv4 or IPv6 address.

@@ -23,6 +23,7 @@ type Port struct {
 	queue    *CompletionQueue
 	events   *EventQueue
 	endpoint *Endpoint
+	regions  map[*Region]struct{}
 
 	sleep sleeper
 }
@@ -40,7 +41,7 @@ func OpenPort(i *Info, config PortConfig) (port *Port, err error) {
 	if config.Operations == 0 {
 		config.Operations = 1024
 	}
-	p := &Port{}
+	p := &Port{regions: make(map[*Region]struct{})}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, p.Close())
@@ -82,6 +83,7 @@ func OpenPort(i *Info, config PortConfig) (port *Port, err error) {
 		// The sockets provider moves data by a thread of its own, which a
 		// program that spins keeps from the core.
 		Spin:         name != "sockets",
+		Notifies:     p.queue.WaitDescriptor() >= 0,
 		SameHostOnly: name == "shm",
 		IP:           i.IP(),
 	}
@@ -101,7 +103,26 @@ func (p *Port) Insert(address []byte) (Address, error) { return p.vector.Insert(
 func (p *Port) Remove(peer Address) error { return p.vector.Remove(peer) }
 
 // Register implements Device.
-func (p *Port) Register(buf []byte) (Registration, error) { return p.domain.Register(buf) }
+func (p *Port) Register(buf []byte) (Registration, error) {
+	region, err := p.domain.Register(buf)
+	if err != nil {
+		return nil, err
+	}
+	p.regions[region] = struct{}{}
+	return &portRegion{region, p}, nil
+}
+
+// portRegion is a registration that its port closes at the latest.
+type portRegion struct {
+	*Region
+	port *Port
+}
+
+// Close implements Registration.
+func (r *portRegion) Close() error {
+	delete(r.port.regions, r.Region)
+	return r.Region.Close()
+}
 
 // Turn implements Device.
 func (p *Port) Turn(posts []Op, completions []Completion, spins int) (reaped int, err error) {
@@ -156,9 +177,13 @@ func (p *Port) Close() error {
 	if p.sleep != nil {
 		p.sleep.close()
 	}
-	var all error
+	// Once the endpoint is closed, nobody holds the role and uses regions.
+	all := closer(p.endpoint)()
+	for region := range p.regions {
+		all = errors.Join(all, region.Close())
+	}
 	for _, close := range []func() error{
-		closer(p.endpoint), closer(p.queue), closer(p.vector), closer(p.events),
+		closer(p.queue), closer(p.vector), closer(p.events),
 		closer(p.domain), closer(p.fabric),
 	} {
 		all = errors.Join(all, close())
@@ -278,6 +303,7 @@ func (n *napper) wait(timeout time.Duration) {
 }
 
 func (n *napper) wake() {
+	n.active()
 	select {
 	case n.bell <- struct{}{}:
 	default:
