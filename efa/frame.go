@@ -1,0 +1,201 @@
+package efa
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+)
+
+// The control connection carries frames: a header of 8 bytes (magic, version,
+// type, length of the body as 16 bits, little-endian) and the body. The
+// handshake is
+//
+//	dialer             listener
+//	hello         ->
+//	              <-   offer    its provider, address, connection id, limits
+//	answer        ->            the same of the dialer
+//	              <-   ready
+//
+// or, at any point, refusal, with the reason as text. After that the connection
+// is idle until finish and received, with a count of messages, end it.
+const (
+	frameMagic   = "weft"
+	frameVersion = 1
+	headerSize   = 8
+	mostBody     = 1024
+)
+
+type frameType uint8
+
+const (
+	frameHello    frameType = 1
+	frameOffer    frameType = 2
+	frameAnswer   frameType = 3
+	frameReady    frameType = 4
+	frameRefusal  frameType = 5
+	frameFinish   frameType = 16 // no more messages than this many come
+	frameReceived frameType = 17 // all messages are here, and this many were sent
+)
+
+// NotWeftError says that what answered on the control connection does not speak
+// weft's protocol. It is ErrHandshake.
+type NotWeftError struct {
+	// Got is the beginning of what it sent.
+	Got []byte
+}
+
+func (e *NotWeftError) Error() string {
+	return "what answers there is not weft: it sent " + strconv.Quote(string(e.Got))
+}
+
+// Is makes the error ErrHandshake.
+func (e *NotWeftError) Is(target error) bool { return target == ErrHandshake }
+
+// RefusedError carries the reason that the peer gave for refusing a connection.
+// It is ErrHandshake.
+type RefusedError struct{ Reason string }
+
+func (e *RefusedError) Error() string { return "refused by the peer: " + e.Reason }
+
+// Is makes the error ErrHandshake.
+func (e *RefusedError) Is(target error) bool { return target == ErrHandshake }
+
+func appendFrame(b []byte, t frameType, body []byte) []byte {
+	b = append(b, frameMagic...)
+	b = append(b, frameVersion, byte(t))
+	b = binary.LittleEndian.AppendUint16(b, uint16(len(body)))
+	return append(b, body...)
+}
+
+// readFrame reads one frame of a type that is expected here. What it allocates
+// is bounded by mostBody.
+func readFrame(r io.Reader, want ...frameType) (frameType, []byte, error) {
+	var header [headerSize]byte
+	n, err := io.ReadFull(r, header[:])
+	if string(header[:min(n, 4)]) != frameMagic[:min(n, 4)] {
+		return 0, nil, &NotWeftError{Got: header[:n]}
+	}
+	if err != nil {
+		// Nothing more came: that is io.EOF only at the border of a frame.
+		return 0, nil, err
+	}
+	if header[4] != frameVersion {
+		return 0, nil, fmt.Errorf("%w: the peer speaks version %d of the protocol, this side %d", ErrHandshake, header[4], frameVersion)
+	}
+	t, size := frameType(header[5]), binary.LittleEndian.Uint16(header[6:])
+	if size > mostBody {
+		return 0, nil, fmt.Errorf("%w: a frame of %d bytes, where at most %d are allowed", ErrHandshake, size, mostBody)
+	}
+	body := make([]byte, size)
+	if _, err := io.ReadFull(r, body); err != nil {
+		return 0, nil, errors.Join(io.ErrUnexpectedEOF, err)
+	}
+	if t == frameRefusal {
+		return t, nil, &RefusedError{Reason: printable(body)}
+	}
+	for _, w := range want {
+		if t == w {
+			return t, body, nil
+		}
+	}
+	return 0, nil, fmt.Errorf("%w: frame %d where %v was expected", ErrHandshake, t, want)
+}
+
+// printable keeps a peer's text from doing things to a terminal.
+func printable(text []byte) string {
+	q := strconv.QuoteToASCII(string(text))
+	return q[1 : len(q)-1]
+}
+
+// terms are what each side tells the other of itself.
+type terms struct {
+	Provider       string
+	Host           string // see hostIdentity
+	Address        []byte // the endpoint's
+	Connection     uint32 // the id on messages to this side
+	EagerLimit     uint32
+	WindowMessages uint32
+	WindowBytes    uint64
+	MaxMessage     uint64
+}
+
+const (
+	mostText    = 64
+	mostAddress = 256
+)
+
+func (t *terms) encode() []byte {
+	b := []byte{byte(len(t.Provider))}
+	b = append(b, t.Provider...)
+	b = append(b, byte(len(t.Host)))
+	b = append(b, t.Host...)
+	b = binary.LittleEndian.AppendUint16(b, uint16(len(t.Address)))
+	b = append(b, t.Address...)
+	b = binary.LittleEndian.AppendUint32(b, t.Connection)
+	b = binary.LittleEndian.AppendUint32(b, t.EagerLimit)
+	b = binary.LittleEndian.AppendUint32(b, t.WindowMessages)
+	b = binary.LittleEndian.AppendUint64(b, t.WindowBytes)
+	return binary.LittleEndian.AppendUint64(b, t.MaxMessage)
+}
+
+// decodeTerms reads terms, none of which can be out of bounds afterwards.
+func decodeTerms(b []byte) (t terms, err error) {
+	short := fmt.Errorf("%w: terms of %d bytes end too early", ErrHandshake, len(b))
+	take := func(n int) []byte {
+		if n > len(b) {
+			b = nil
+			err = short
+			return make([]byte, n)
+		}
+		field := b[:n]
+		b = b[n:]
+		return field
+	}
+	t.Provider = string(take(int(take(1)[0])))
+	t.Host = string(take(int(take(1)[0])))
+	// The length is checked before it is believed.
+	size := int(binary.LittleEndian.Uint16(take(2)))
+	if size > mostAddress {
+		return t, fmt.Errorf("%w: an address of %d bytes, where at most %d are allowed", ErrHandshake, size, mostAddress)
+	}
+	t.Address = append([]byte(nil), take(size)...)
+	t.Connection = binary.LittleEndian.Uint32(take(4))
+	t.EagerLimit = binary.LittleEndian.Uint32(take(4))
+	t.WindowMessages = binary.LittleEndian.Uint32(take(4))
+	t.WindowBytes = binary.LittleEndian.Uint64(take(8))
+	t.MaxMessage = binary.LittleEndian.Uint64(take(8))
+	switch {
+	case err != nil:
+		return t, err
+	case len(b) > 0:
+		return t, fmt.Errorf("%w: %d bytes behind the terms", ErrHandshake, len(b))
+	}
+	return t, t.check()
+}
+
+func (t *terms) check() error {
+	var what string
+	switch {
+	case t.Provider == "" || len(t.Provider) > mostText || printable([]byte(t.Provider)) != t.Provider:
+		what = "a provider's name of " + strconv.Itoa(len(t.Provider)) + " bytes"
+	case len(t.Host) > mostText:
+		what = "a host identity of " + strconv.Itoa(len(t.Host)) + " bytes"
+	case len(t.Address) == 0:
+		what = "no address"
+	case t.Connection == 0 || t.Connection >= 1<<30:
+		what = "connection id " + strconv.Itoa(int(t.Connection))
+	case t.WindowMessages == 0 || t.WindowMessages > 1<<16:
+		what = "a window of " + strconv.Itoa(int(t.WindowMessages)) + " messages"
+	case t.WindowBytes == 0 || t.WindowBytes > 1<<40:
+		what = "a window of " + strconv.FormatUint(t.WindowBytes, 10) + " bytes"
+	case t.MaxMessage == 0 || t.MaxMessage > 1<<48:
+		what = "messages of up to " + strconv.FormatUint(t.MaxMessage, 10) + " bytes"
+	case t.EagerLimit > 1<<16:
+		what = "an eager limit of " + strconv.Itoa(int(t.EagerLimit)) + " bytes"
+	default:
+		return nil
+	}
+	return fmt.Errorf("%w: %s is out of bounds", ErrHandshake, what)
+}

@@ -1,0 +1,72 @@
+package efa
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"net"
+	"os"
+	"syscall"
+	"unsafe"
+)
+
+// hostIdentity tells whether two processes could share memory: the same boot,
+// the same /dev/shm and the same process ids. It is a hash, and the same for
+// all such processes.
+func hostIdentity() string {
+	h := sha256.New()
+	if boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id"); err == nil {
+		h.Write(boot)
+	} else if name, err := os.Hostname(); err == nil {
+		h.Write([]byte(name))
+	}
+	var st syscall.Stat_t
+	if syscall.Stat("/dev/shm", &st) == nil {
+		_ = binary.Write(h, binary.LittleEndian, []uint64{st.Dev, st.Ino})
+	}
+	if ns, err := os.Readlink("/proc/self/ns/pid"); err == nil {
+		h.Write([]byte(ns))
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// sourceFor returns the local address from which the peer's endpoint address is
+// reached, if it is one of IPv4 or IPv6, and else that of the control
+// connection.
+func sourceFor(endpoint []byte, tcp net.Conn) string {
+	if remote := udpAddress(endpoint); remote != nil {
+		// Connecting a UDP socket only asks the routing table.
+		if probe, err := net.DialUDP("udp", nil, remote); err == nil {
+			defer probe.Close()
+			if local, ok := probe.LocalAddr().(*net.UDPAddr); ok {
+				return withZone(local.IP, local.Zone)
+			}
+		}
+	}
+	if local, ok := tcp.LocalAddr().(*net.TCPAddr); ok {
+		return withZone(local.IP, local.Zone)
+	}
+	return ""
+}
+
+func withZone(ip net.IP, zone string) string {
+	if zone != "" {
+		return ip.String() + "%" + zone
+	}
+	return ip.String()
+}
+
+// udpAddress reads a struct sockaddr_in or sockaddr_in6.
+func udpAddress(b []byte) *net.UDPAddr {
+	if len(b) < 4 {
+		return nil
+	}
+	port := int(binary.BigEndian.Uint16(b[2:]))
+	switch family := *(*uint16)(unsafe.Pointer(&b[0])); {
+	case family == syscall.AF_INET && len(b) == syscall.SizeofSockaddrInet4:
+		return &net.UDPAddr{IP: net.IP(b[4:8]), Port: port}
+	case family == syscall.AF_INET6 && len(b) == syscall.SizeofSockaddrInet6:
+		return &net.UDPAddr{IP: net.IP(b[8:24]), Port: port}
+	}
+	return nil
+}

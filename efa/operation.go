@@ -1,0 +1,142 @@
+package efa
+
+import (
+	"runtime"
+
+	"github.com/weft-go/weft/fabric"
+	"github.com/weft-go/weft/tagged"
+)
+
+// role says what an operation is for.
+type purpose uint8
+
+const (
+	lengthReceive  purpose = iota + 1 // from the shared pool, for any connection
+	controlReceive                    // likewise
+	payloadReceive
+	messageSend // a part of a write
+	controlSend
+)
+
+// operation is one thing to post, from being queued until the device lets go of
+// its buffer.
+type operation struct {
+	index   uint32 // its place in the table, and its Context
+	purpose purpose
+	posted  bool
+	kind    fabric.OpKind
+
+	conn *Conn // nil for the shared receives
+	id   uint32
+	tag  uint64
+	// ignore is for receives.
+	ignore uint64
+
+	buf        []byte
+	descriptor fabric.Descriptor
+	fixed      bool
+	buffer     *buffer // to be given back, if buf is in one
+	// registration is of buf alone, where the device needs one.
+	registration fabric.Registration
+	pinner       runtime.Pinner
+
+	write  *write
+	ticket tagged.Ticket
+	token  fabric.Token
+
+	// The connection's list of its operations.
+	prev, next *operation
+}
+
+// operationTable hands out operations; their index finds them again.
+type operationTable struct {
+	all  []*operation
+	free []*operation
+}
+
+func (t *operationTable) take() *operation {
+	if n := len(t.free); n > 0 {
+		op := t.free[n-1]
+		t.free = t.free[:n-1]
+		return op
+	}
+	// In chunks, so that the garbage collector has few objects to look at.
+	chunk := make([]operation, 64)
+	for i := range chunk {
+		op := &chunk[i]
+		op.index = uint32(len(t.all))
+		t.all = append(t.all, op)
+		t.free = append(t.free, op)
+	}
+	return t.take()
+}
+
+func (t *operationTable) give(op *operation) {
+	index := op.index
+	*op = operation{index: index}
+	t.free = append(t.free, op)
+}
+
+// newOperation makes an operation of a connection; c may be nil.
+func (r *Reactor) newOperation(c *Conn, p purpose) *operation {
+	op := r.operations.take()
+	op.purpose, op.conn = p, c
+	if c != nil {
+		if op.next = c.operations; op.next != nil {
+			op.next.prev = op
+		}
+		c.operations = op
+	}
+	return op
+}
+
+// freeOperation ends an operation that the device does not hold.
+func (r *Reactor) freeOperation(op *operation) {
+	if c := op.conn; c != nil {
+		if op.prev != nil {
+			op.prev.next = op.next
+		} else {
+			c.operations = op.next
+		}
+		if op.next != nil {
+			op.next.prev = op.prev
+		}
+	}
+	if op.buffer != nil {
+		r.buffers.give(op.buffer)
+	}
+	if op.registration != nil {
+		if err := op.registration.Close(); err != nil {
+			r.log.Warn("weft: closing a registration", "error", err)
+		}
+		op.pinner.Unpin()
+	}
+	r.operations.give(op)
+}
+
+// lend gives an operation memory of the program's.
+func (r *Reactor) lend(op *operation, buf []byte) error {
+	op.buf = buf
+	if !r.attributes.NeedsRegistration || len(buf) == 0 {
+		return nil
+	}
+	op.pinner.Pin(&buf[0])
+	registration, err := r.device.Register(buf)
+	if err != nil {
+		op.pinner.Unpin()
+		return err
+	}
+	op.registration, op.descriptor, op.fixed = registration, registration.Descriptor(), true
+	return nil
+}
+
+// fill gives an operation one of the reactor's own buffers, with room for n
+// bytes.
+func (r *Reactor) fill(op *operation, n int) error {
+	b, err := r.buffers.take(n)
+	if err != nil {
+		return err
+	}
+	op.buffer, op.buf, op.descriptor, op.fixed = b, b.data[:n], b.descriptor, true
+	return nil
+}

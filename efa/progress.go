@@ -1,0 +1,378 @@
+package efa
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Progress: whoever holds the role drives the device. A goroutine that waits
+// for something takes the role if it is free, and drives until it has it; if
+// the role is taken it follows, that is, it parks and the leader does its work.
+// When nobody leads, the background goroutine does.
+//
+//	caller ── role free ──> leads ── done ──> hands over to a follower, if any
+//	   │                      └── nothing happens ──> parks; background leads
+//	   └──── role taken ──> follows (parks) ── leader is done ──> leads
+//
+// Requests of those who do not lead go through the intake, a list without a
+// lock. Whoever leaves the role looks at the intake once more afterwards, so
+// that a request put there meanwhile is not left lying.
+
+// request is something to be done by the leader.
+type request struct {
+	next *request
+	run  func(r *Reactor, q *request)
+	call *call
+	conn *Conn
+	do   func() // for run to call, off the fast path
+}
+
+// later has f done in the progress role, by whoever leads next.
+func (r *Reactor) later(f func()) {
+	r.push(&request{do: f, run: func(_ *Reactor, q *request) { q.do() }})
+}
+
+// call is a goroutine that waits for the reactor.
+type call struct {
+	request request
+	conn    *Conn
+	buf     []byte
+	size    bool // a read that wants to know the size only
+	// callback is for a write that nobody waits for.
+	callback func(error)
+
+	// Set by the leader, then done.
+	n   int
+	err error
+	// write is what a waiting writer waits for, and cancelled why a reader has
+	// given up; they belong to the role.
+	write     *write
+	cancelled error
+
+	done   atomic.Bool
+	parked atomic.Bool
+	bell   chan struct{}
+
+	// In Reactor.followers, under its lock.
+	following  bool
+	prev, next *call
+}
+
+var calls = sync.Pool{New: func() any { return &call{bell: make(chan struct{}, 1)} }}
+
+func newCall(c *Conn, buf []byte) *call {
+	k := calls.Get().(*call)
+	k.conn, k.buf = c, buf
+	k.request.call, k.request.conn = k, c
+	return k
+}
+
+// free gives the call back; the reactor must be done with it.
+func (k *call) free() {
+	select {
+	case <-k.bell:
+	default:
+	}
+	k.conn, k.buf, k.size, k.write = nil, nil, false, nil
+	k.n, k.err, k.callback, k.cancelled = 0, nil, nil, nil
+	k.request = request{}
+	k.done.Store(false)
+	calls.Put(k)
+}
+
+// finish ends the wait. The call must not be touched afterwards: at worst,
+// what follows here rings for nothing.
+func (k *call) finish(n int, err error) {
+	k.n, k.err = n, err
+	k.done.Store(true)
+	// The caller sets parked and then looks at done: one of the two is seen.
+	if k.parked.Load() {
+		k.ring()
+	}
+}
+
+func (k *call) ring() {
+	select {
+	case k.bell <- struct{}{}:
+	default:
+	}
+}
+
+// lead takes the progress role if it is free.
+func (r *Reactor) lead() bool { return r.role.CompareAndSwap(0, 1) }
+
+// leave gives up the role, and says whether something could not be posted, so
+// that somebody must offer it again soon.
+func (r *Reactor) leave() (pending bool) {
+	pending = r.pending()
+	r.role.Store(0)
+	for r.intake.Load() != nil && r.lead() {
+		r.step(0)
+		pending = r.pending()
+		r.role.Store(0)
+	}
+	return pending
+}
+
+// release gives up the role of a leader that is done: to a follower, or to the
+// background if somebody is parked or something could not be posted.
+func (r *Reactor) release() {
+	pending := r.leave()
+	if r.followers.count.Load() > 0 && r.followers.wake() {
+		return
+	}
+	if pending || r.parked.Load() > 0 {
+		r.callBackground(pending)
+	}
+}
+
+// push puts a request into the intake.
+func (r *Reactor) push(q *request) {
+	for {
+		q.next = r.intake.Load()
+		if r.intake.CompareAndSwap(q.next, q) {
+			return
+		}
+	}
+}
+
+// submit has f done in the progress role, and sees to it that somebody does it.
+func (r *Reactor) submit(f func()) {
+	r.later(f)
+	if r.lead() {
+		r.step(0)
+		r.release()
+	}
+}
+
+// takeIn does what is in the intake, oldest first.
+func (r *Reactor) takeIn() {
+	if r.intake.Load() == nil {
+		return
+	}
+	q := r.intake.Swap(nil)
+	var first *request
+	for q != nil {
+		q.next, first, q = first, q, q.next
+	}
+	for first != nil {
+		// A request may be reused as soon as it is done.
+		next := first.next
+		first.next = nil
+		first.run(r, first)
+		first = next
+	}
+}
+
+const (
+	// spinsInC is how often an empty queue is read again within one crossing:
+	// a few microseconds, short enough for the Go scheduler.
+	spinsInC = 64
+	// The turns without result after which a leader parks adapt between these.
+	fewestTurns = 1
+	mostTurns   = 32
+	// idleCheck is how often the background looks whether callers still drive.
+	idleCheck = time.Millisecond
+)
+
+// await drives the reactor, or lets others drive it, until the call is done.
+// When ctx ends, the call is abandoned, which ends it in one way or another.
+func (r *Reactor) await(ctx context.Context, k *call) {
+	ended := ctx.Done()
+	for !k.done.Load() {
+		led := r.lead()
+		if led {
+			if r.drive(k) {
+				return
+			}
+		} else {
+			r.parked.Add(1)
+		}
+		select {
+		case <-ended:
+			ended = nil
+			// Once this is done, the request of the call is out of the intake.
+			r.do(func() { r.abandon(k, context.Cause(ctx)) })
+		default:
+			r.park(k, !led, ended)
+		}
+		r.parked.Add(-1)
+	}
+}
+
+// drive leads until the call is done, and says true, or until waiting any
+// longer would cost more than it saves: then the caller counts as parked.
+func (r *Reactor) drive(k *call) bool {
+	turns := 0
+	spins := 0
+	for {
+		if r.step(spins) > 0 {
+			turns = 0
+		}
+		if k.done.Load() {
+			if turns > 0 {
+				r.patience = min(2*r.patience, mostTurns)
+			}
+			r.callerTurns.Add(1)
+			r.release()
+			return true
+		}
+		if !r.attributes.Spin || turns >= r.patience {
+			break
+		}
+		turns++
+		spins = spinsInC
+	}
+	if turns > 0 {
+		r.patience = max(r.patience/2, fewestTurns)
+	}
+	r.callerTurns.Add(1)
+	r.parked.Add(1)
+	r.callBackground(r.leave())
+	return false
+}
+
+// park waits for the end of the call, for the role if the call follows, or for
+// the end of the context.
+func (r *Reactor) park(k *call, follow bool, ended <-chan struct{}) {
+	k.parked.Store(true)
+	if follow {
+		r.followers.add(k)
+	}
+	switch {
+	case k.done.Load():
+	case follow && r.role.Load() == 0:
+		// The leader left before it could see this follower.
+	default:
+		select {
+		case <-k.bell:
+		case <-ended:
+		}
+	}
+	if follow {
+		r.followers.remove(k)
+	}
+	k.parked.Store(false)
+}
+
+// followers are the calls that parked because somebody else led.
+type followers struct {
+	mu    sync.Mutex
+	head  *call
+	tail  *call
+	count atomic.Int32
+}
+
+func (f *followers) add(k *call) {
+	f.mu.Lock()
+	k.following = true
+	if k.prev = f.tail; k.prev != nil {
+		k.prev.next = k
+	} else {
+		f.head = k
+	}
+	f.tail = k
+	f.count.Add(1)
+	f.mu.Unlock()
+}
+
+func (f *followers) remove(k *call) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.unlink(k)
+}
+
+func (f *followers) unlink(k *call) {
+	if !k.following {
+		return
+	}
+	k.following = false
+	if k.prev != nil {
+		k.prev.next = k.next
+	} else {
+		f.head = k.next
+	}
+	if k.next != nil {
+		k.next.prev = k.prev
+	} else {
+		f.tail = k.prev
+	}
+	k.prev, k.next = nil, nil
+	f.count.Add(-1)
+}
+
+// wake takes the longest waiting follower out and rings for it, and says
+// whether there was one. Under the lock, the call cannot be gone yet.
+func (f *followers) wake() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	k := f.head
+	if k == nil {
+		return false
+	}
+	f.unlink(k)
+	k.ring()
+	return true
+}
+
+// callBackground makes the background goroutine drive. If it waits already, it
+// needs to be told only of what its wait does not notice.
+func (r *Reactor) callBackground(pending bool) {
+	if r.resting.Load() {
+		select {
+		case r.bell <- struct{}{}:
+		default:
+		}
+	} else if pending || !r.attributes.Notifies {
+		r.device.Wake()
+	}
+}
+
+// background drives while nobody else does.
+func (r *Reactor) background() {
+	defer close(r.backgroundEnded)
+	timer := time.NewTimer(idleCheck)
+	defer timer.Stop()
+	var seen uint64
+	called := false
+	for !r.closed.Load() {
+		turns := r.callerTurns.Load()
+		if (turns == seen || called) && r.lead() {
+			called = false
+			seen = turns
+			active := r.step(0) > 0
+			armed := !active && r.device.Arm()
+			pending := r.leave()
+			switch {
+			case active || !armed:
+				// Callers that have just been served may want to lead.
+				runtime.Gosched()
+			case pending:
+				// What was refused is offered again soon, whatever comes.
+				r.device.Wait(time.Millisecond)
+			default:
+				r.device.Wait(time.Second)
+			}
+			continue
+		}
+		// Callers drive: keep out of their way, but look after a while whether
+		// they still do.
+		seen = turns
+		r.resting.Store(true)
+		if r.parked.Load() > 0 && r.role.Load() == 0 {
+			r.resting.Store(false)
+			called = true
+			continue
+		}
+		timer.Reset(idleCheck)
+		select {
+		case <-r.bell:
+			called = true
+		case <-timer.C:
+		}
+		r.resting.Store(false)
+	}
+}

@@ -1,0 +1,365 @@
+package efa
+
+import (
+	"errors"
+	"log/slog"
+	"net"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/weft-go/weft/fabric"
+	"github.com/weft-go/weft/tagged"
+)
+
+// Reactor owns a device and moves the messages of any number of connections
+// through it. Its methods may be called from any goroutine.
+type Reactor struct {
+	config     Config
+	device     fabric.Device
+	attributes fabric.Attributes
+	address    []byte
+	log        *slog.Logger
+
+	// The progress role; see progress.go.
+	role            atomic.Int32
+	intake          atomic.Pointer[request]
+	followers       followers
+	parked          atomic.Int32
+	resting         atomic.Bool
+	bell            chan struct{}
+	callerTurns     atomic.Uint64
+	backgroundEnded chan struct{}
+
+	closed    atomic.Bool
+	closeOnce sync.Once
+	closeErr  error
+	owners    atomic.Int32 // a reactor that nobody asked for ends with the last
+
+	// All below belongs to whoever holds the role.
+	patience    int
+	posts       []fabric.Op
+	batch       []*operation
+	completions []fabric.Completion
+	operations  operationTable
+	buffers     bufferPool
+	shelf       shelf
+	arbiter     tagged.Arbiter[*operation]
+	receives    tagged.Arbiter[*operation]
+	receiving   tagged.Queue[*operation]
+	table       connTable
+	peers       map[string]*peer
+	freeWrites  writeList
+	cancelled   []*operation
+	turns       uint64
+	failures    int // of the shared receives, in a row
+	broken      error
+	stats       Stats
+
+	callbacks callbackQueue
+}
+
+// Stats are counts of a reactor since its beginning.
+type Stats struct {
+	// Turns is the number of crossings into C.
+	Turns uint64
+	// Dropped is the number of messages that belonged to no connection, or did
+	// not come from the connection's peer.
+	Dropped uint64
+	// Connections is the number of connections that the device still serves.
+	Connections int
+}
+
+const (
+	batchSize      = 128 // operations and completions of a turn
+	quota          = 16  // operations of a connection before others have theirs
+	lengthBuffers  = 128 // shared receives for length messages
+	controlBuffers = 32  // and for control messages
+	eventsEvery    = 256 // turns between looks at the device's own errors
+)
+
+// Open opens a device and starts a reactor on it. The caller closes it.
+func Open(config *Config) (*Reactor, error) {
+	c, err := config.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	r, err := open(c, "")
+	if err != nil {
+		return nil, err
+	}
+	// The program's own: it does not end with its last connection.
+	r.retain()
+	return r, nil
+}
+
+// open starts a reactor bound to a source address, if one is given.
+func open(c Config, source string) (*Reactor, error) {
+	device := c.Device
+	if device == nil {
+		choice, err := fabric.Choose(fabric.Preference{
+			Providers: c.Providers, Require: c.Require, Source: source, Logger: c.Logger,
+		})
+		if err != nil {
+			return nil, err
+		}
+		if device, err = fabric.OpenPort(choice.Info, fabric.PortConfig{}); err != nil {
+			return nil, err
+		}
+	}
+	r := &Reactor{
+		config: c, device: device, attributes: device.Attributes(), address: device.LocalAddress(), log: c.Logger,
+		bell: make(chan struct{}, 1), backgroundEnded: make(chan struct{}),
+		patience: mostTurns / 4,
+		posts:    make([]fabric.Op, batchSize), batch: make([]*operation, batchSize),
+		completions: make([]fabric.Completion, batchSize),
+		peers:       make(map[string]*peer),
+	}
+	r.config.MaxMessage = int64(min(uint64(c.MaxMessage), r.attributes.MaxMessage))
+	r.config.EagerLimit = min(c.EagerLimit, int(min(r.attributes.MaxMessage, 1<<20))-tagged.LengthSize)
+	if r.config.EagerLimit < 0 || r.attributes.MaxOperations < 4 {
+		return nil, errors.Join(&DeviceError{&fabric.Error{
+			Op: "reactor", Provider: r.attributes.Provider, Errno: 22,
+			Detail: "a device must carry messages of 8 bytes and 4 operations at once",
+		}}, device.Close())
+	}
+	r.buffers = newBufferPool(device, max(tagged.LengthSize+r.config.EagerLimit, tagged.ControlSize))
+	if err := r.postReceives(); err != nil {
+		return nil, errors.Join(err, device.Close(), r.buffers.close())
+	}
+	go r.background()
+	return r, nil
+}
+
+// postReceives queues the shared receives. They take at most half of what the
+// device holds at once.
+func (r *Reactor) postReceives() error {
+	room := r.attributes.MaxOperations / 2
+	controls := min(controlBuffers, max(room/4, 1))
+	for i := range min(lengthBuffers, room-controls) + controls {
+		op := r.newOperation(nil, lengthReceive)
+		op.tag, op.ignore = tagged.KLength, tagged.LengthIgnore
+		size := tagged.LengthSize + r.config.EagerLimit
+		if i < controls {
+			op.purpose, op.tag, op.ignore = controlReceive, tagged.KControl, tagged.ControlIgnore
+			size = tagged.ControlSize
+		}
+		op.kind = fabric.OpTaggedReceive
+		if err := r.fill(op, size); err != nil {
+			return err
+		}
+		r.receives.Push(&r.receiving, op)
+	}
+	return nil
+}
+
+// Provider is the name of the device's provider, such as "tcp;ofi_rxm".
+func (r *Reactor) Provider() string { return r.attributes.Provider }
+
+// Stats returns the counts so far.
+func (r *Reactor) Stats() Stats {
+	var s Stats
+	r.do(func() {
+		s = r.stats
+		s.Turns, s.Connections = r.turns, r.table.count
+	})
+	return s
+}
+
+// Close ends every connection at once, and the device: pending calls end with
+// net.ErrClosed. Connections that were closed before have delivered everything.
+func (r *Reactor) Close() error {
+	r.closeOnce.Do(func() { r.closeErr = r.close() })
+	return r.closeErr
+}
+
+func (r *Reactor) close() error {
+	r.do(func() {
+		for _, c := range r.table.slots {
+			if c != nil {
+				r.fail(c, net.ErrClosed, nil)
+			}
+		}
+		if r.broken == nil {
+			r.broken = net.ErrClosed
+		}
+		// What was asked for from now on finds the reactor broken.
+		r.closed.Store(true)
+	})
+	select {
+	case r.bell <- struct{}{}:
+	default:
+	}
+	r.device.Wake()
+	<-r.backgroundEnded
+
+	for !r.lead() {
+		runtime.Gosched()
+	}
+	// The device holds buffers until it is closed, and then none.
+	err := r.device.Close()
+	for _, op := range r.operations.all {
+		if op.purpose != 0 {
+			op.posted = false
+			r.ended(op, net.ErrClosed)
+		}
+	}
+	err = errors.Join(err, r.buffers.close())
+	r.leave()
+	return err
+}
+
+// do runs f in the progress role and waits for it.
+func (r *Reactor) do(f func()) {
+	done := make(chan struct{})
+	r.submit(func() { f(); close(done) })
+	// If somebody else leads, it looks at the intake before it is gone.
+	<-done
+}
+
+// retain and drop count the owners of a reactor made by Listen or Dial.
+func (r *Reactor) retain() { r.owners.Add(1) }
+
+func (r *Reactor) drop() error {
+	if r.owners.Add(-1) == 0 {
+		return r.Close()
+	}
+	return nil
+}
+
+// pending says that something is waiting to be posted.
+func (r *Reactor) pending() bool { return !r.arbiter.Empty() || !r.receives.Empty() }
+
+// step takes in requests and takes one turn; it says how much happened.
+func (r *Reactor) step(spins int) int {
+	r.takeIn()
+	if r.closed.Load() || r.broken != nil {
+		return 0
+	}
+	n := r.receives.Gather(r.batch[:batchSize/2], batchSize)
+	receives := n
+	n += r.arbiter.Gather(r.batch[n:], quota)
+	for i, op := range r.batch[:n] {
+		r.stage(op, &r.posts[i])
+	}
+	if n > 0 {
+		spins = 0
+	}
+	reaped, err := r.device.Turn(r.posts[:n], r.completions, spins)
+	r.turns++
+	posted := r.settle(n, receives)
+	for i := range reaped {
+		c := &r.completions[i]
+		op := r.operations.all[c.Context]
+		op.posted = false
+		r.completed(op, c)
+		c.Err = nil
+	}
+	if err == nil && (reaped == 0 || r.turns%eventsEvery == 0) && r.turns%16 == 0 {
+		err = r.device.Errors()
+	}
+	if err != nil {
+		r.breakDown(err)
+	}
+	return posted + reaped
+}
+
+func (r *Reactor) stage(op *operation, post *fabric.Op) {
+	post.Kind = op.kind
+	post.Tag, post.Ignore = op.tag, op.ignore
+	post.Buf, post.Descriptor, post.Fixed = op.buf, op.descriptor, op.fixed
+	post.Context = uint64(op.index)
+	if op.kind == fabric.OpTaggedReceive {
+		// Never from a named peer: several providers match a mixture wrongly.
+		post.Peer = fabric.AddressAny
+	} else {
+		post.Peer = op.conn.peer.address
+	}
+}
+
+// settle sorts out what the device took, and puts back what it did not, last
+// one first so that the order stays.
+func (r *Reactor) settle(n, receives int) (posted int) {
+	for i := n - 1; i >= 0; i-- {
+		op, post := r.batch[i], &r.posts[i]
+		switch post.Result {
+		case fabric.Refused:
+			if i < receives {
+				r.receives.PutBack(&r.receiving, op)
+			} else {
+				r.arbiter.PutBack(&op.conn.queue, op)
+			}
+		case fabric.Posted:
+			op.posted, op.token = op.kind != fabric.OpTaggedInject, post.Token
+			posted++
+		}
+		post.Buf = nil
+	}
+	// In order, because these may end writes.
+	for i := range n {
+		op, post := r.batch[i], &r.posts[i]
+		switch {
+		case post.Result == fabric.Failed:
+			err := post.Err
+			post.Err = nil
+			r.ended(op, err)
+			posted++
+		case post.Result == fabric.Posted && op.kind == fabric.OpTaggedInject:
+			r.ended(op, nil)
+		case post.Result == fabric.Posted && op.conn != nil && op.conn.failure != nil:
+			// It was on its way when its connection failed.
+			_ = r.device.Cancel(op.token)
+		}
+		r.batch[i] = nil
+	}
+	return posted
+}
+
+// breakDownLater is breakDown for where lists are being worked on.
+func (r *Reactor) breakDownLater(err error) { r.later(func() { r.breakDown(err) }) }
+
+// breakDown ends everything: the device is of no use any more.
+func (r *Reactor) breakDown(err error) {
+	if r.broken != nil {
+		return
+	}
+	r.log.Error("weft: device failed", "provider", r.attributes.Provider, "error", err)
+	r.broken = &DeviceError{err}
+	for _, c := range r.table.slots {
+		if c != nil {
+			r.fail(c, r.broken, nil)
+		}
+	}
+}
+
+// peer is an address that connections share: not every provider knows an
+// address again that is inserted a second time.
+type peer struct {
+	address fabric.Address
+	name    string
+	refs    int
+}
+
+func (r *Reactor) insert(address []byte) (*peer, error) {
+	if p := r.peers[string(address)]; p != nil {
+		p.refs++
+		return p, nil
+	}
+	a, err := r.device.Insert(address)
+	if err != nil {
+		return nil, err
+	}
+	p := &peer{address: a, name: string(address), refs: 1}
+	r.peers[p.name] = p
+	return p, nil
+}
+
+func (r *Reactor) remove(p *peer) {
+	if p.refs--; p.refs > 0 {
+		return
+	}
+	delete(r.peers, p.name)
+	if err := r.device.Remove(p.address); err != nil && !fabric.IsClosed(err) {
+		r.log.Warn("weft: removing a peer", "error", err)
+	}
+}

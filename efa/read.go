@@ -1,0 +1,383 @@
+package efa
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"github.com/weft-go/weft/fabric"
+	"github.com/weft-go/weft/tagged"
+)
+
+// inbound is a message whose length has arrived.
+type inbound struct {
+	length int64
+	// data is where the payload is, or is being received to: memory from the
+	// shelf, or a reader's.
+	data []byte
+	// reader is who waits for it, if data is the reader's.
+	reader *call
+	// owner is set once the reader has given up: data is not the shelf's.
+	owner *lender
+	// op is the receive of the payload, while there is one.
+	op *operation
+}
+
+// lender is a reader that gave up while the device was writing to its buffer.
+type lender struct{ released chan struct{} }
+
+// abandon ends the wait of the reader whose buffer is being received to.
+func (in *inbound) abandon(err error) {
+	in.owner = &lender{released: make(chan struct{})}
+	in.reader.finish(0, &InFlightError{Err: err, Released: in.owner.released})
+	in.reader = nil
+}
+
+// completed sorts the completion of an operation.
+func (r *Reactor) completed(op *operation, done *fabric.Completion) {
+	switch op.purpose {
+	case lengthReceive:
+		r.lengthArrived(op, done)
+		r.receiveAgain(op, done.Err)
+	case controlReceive:
+		r.controlArrived(op, done)
+		r.receiveAgain(op, done.Err)
+	case payloadReceive:
+		r.payloadArrived(op, done)
+	default:
+		r.ended(op, done.Err)
+	}
+}
+
+// mostFailures is how many shared receives may fail in a row before the device
+// counts as broken.
+const mostFailures = 1024
+
+// receiveAgain posts a shared receive anew.
+func (r *Reactor) receiveAgain(op *operation, err error) {
+	if r.failures++; err == nil {
+		r.failures = 0
+	}
+	if r.failures > mostFailures {
+		r.breakDownLater(err)
+		return
+	}
+	r.receives.Push(&r.receiving, op)
+}
+
+// ended is the end of an operation that brought no data: one that was sent, or
+// one that the device never took or let go of.
+func (r *Reactor) ended(op *operation, err error) {
+	c := op.conn
+	switch op.purpose {
+	case payloadReceive:
+		r.payloadArrived(op, &fabric.Completion{Err: err})
+		return
+	case messageSend, controlSend:
+		purpose, ticket, w := op.purpose, op.ticket, op.write
+		gone := operation{purpose: purpose, ticket: ticket, write: w}
+		// First out of the list, so that an end that this brings about finds
+		// the connection without it.
+		r.freeOperation(op)
+		r.sendEnded(c, &gone, err)
+		r.releaseConn(c)
+		return
+	}
+	if err != nil && !r.closed.Load() {
+		// Without the shared receives nothing arrives any more.
+		r.breakDownLater(err)
+	}
+	r.freeOperation(op)
+}
+
+// lengthArrived takes in a length message.
+func (r *Reactor) lengthArrived(op *operation, done *fabric.Completion) {
+	c, id := r.sender(done, tagged.KindLength)
+	if c == nil {
+		return
+	}
+	length, payload, err := tagged.ParseLength(op.buf[:done.Len], r.config.MaxMessage, c.eagerLimit)
+	if err == nil {
+		err = c.granting.Arrived(length)
+	}
+	if c.arrived++; err == nil && c.finished && c.arrived > c.remoteCount {
+		err = fmt.Errorf("a message after the last of %d", c.remoteCount)
+	}
+	if err == nil {
+		_, err = c.reads.Arrive(id, inbound{length: length})
+	}
+	if err != nil {
+		r.fail(c, ErrProtocol, err)
+		return
+	}
+	if payload != nil {
+		r.arrivedWhole(c, id, payload)
+		return
+	}
+	r.receivePayload(c, id)
+	r.pump(c)
+}
+
+// sender finds the connection that a message belongs to, and checks that its
+// peer sent it.
+func (r *Reactor) sender(done *fabric.Completion, want tagged.Kind) (c *Conn, id uint32) {
+	if done.Err == nil {
+		kind, connection, n := tagged.ParseTag(done.Tag)
+		if c = r.table.find(connection); c != nil && kind == want && c.peer != nil && c.peer.address == done.Source && !c.over {
+			return c, n
+		}
+	}
+	// A connection that has ended, somebody who is not the peer, or a message
+	// that is too long for any: nothing that a connection should suffer from.
+	r.stats.Dropped++
+	r.log.Debug("weft: message dropped", "tag", done.Tag, "source", done.Source, "error", done.Err)
+	return nil, 0
+}
+
+// arrivedWhole takes in a message that came with its length.
+func (r *Reactor) arrivedWhole(c *Conn, id uint32, payload []byte) {
+	in, _ := c.reads.Get(id)
+	if id == c.reads.Next() && len(c.readers) > 0 && !c.readers[0].size && len(payload) <= len(c.readers[0].buf) {
+		// Straight to whom it is for.
+		k := c.popReader()
+		n := copy(k.buf, payload)
+		_ = c.reads.Finish(id, nil)
+		c.received++
+		r.consume(c)
+		k.finish(n, nil)
+	} else {
+		in.data = r.shelf.take(len(payload))
+		copy(in.data, payload)
+		_ = c.reads.Finish(id, nil)
+		c.received++
+	}
+	r.pump(c)
+	r.settleEnd(c)
+}
+
+// receivePayload posts the receive of a payload: to the reader's buffer if one
+// waits for just this message, and else to memory of the reactor's own, so that
+// the provider need not keep it. A message that alone is longer than the window
+// waits for its reader.
+func (r *Reactor) receivePayload(c *Conn, id uint32) {
+	in, _ := c.reads.Get(id)
+	front := id == c.reads.Next()
+	switch {
+	case front && len(c.readers) > 0 && !c.readers[0].size && in.length <= int64(len(c.readers[0].buf)):
+		in.reader = c.popReader()
+		in.data = in.reader.buf[:in.length]
+	case in.length <= r.config.WindowBytes || c.locallyClosed:
+		in.data = r.shelf.take(int(in.length))
+	default:
+		return
+	}
+	op := r.newOperation(c, payloadReceive)
+	op.kind, op.id = fabric.OpTaggedReceive, id
+	op.tag = tagged.PayloadTag(c.id, id)
+	if err := r.lend(op, in.data); err != nil {
+		r.freeOperation(op)
+		r.failLater(c, err)
+		return
+	}
+	in.op = op
+	r.receives.Push(&r.receiving, op)
+}
+
+// payloadArrived is the end of a payload's receive.
+func (r *Reactor) payloadArrived(op *operation, done *fabric.Completion) {
+	c, id := op.conn, op.id
+	r.freeOperation(op)
+	defer r.releaseConn(c)
+	in, ok := c.reads.Get(id)
+	if !ok {
+		return
+	}
+	in.op = nil
+	if in.owner != nil {
+		defer close(in.owner.released)
+	}
+	err := done.Err
+	switch {
+	case c.failure != nil || c.over:
+		err = c.failure
+	case err != nil && errors.Is(err, fabric.ErrCanceled) && (in.reader == nil || in.reader.cancelled != nil):
+		// The reader gave up before anything came: the message is for the next.
+		if in.reader != nil {
+			in.reader.finish(0, in.reader.cancelled)
+		}
+		in.reader, in.data, in.owner = nil, nil, nil
+		r.receivePayload(c, id)
+		r.pump(c)
+		return
+	case err != nil:
+		r.fail(c, ErrProtocol, err)
+	case int64(done.Len) != in.length:
+		err = fmt.Errorf("a payload of %d bytes where %d were announced", done.Len, in.length)
+		r.fail(c, ErrProtocol, err)
+	case done.Source != c.peer.address:
+		err = fmt.Errorf("a payload from somebody else")
+		r.fail(c, ErrProtocol, err)
+	}
+	// A failure may have ended the reader, but not moved the message.
+	in, ok = c.reads.Get(id)
+	if !ok {
+		return
+	}
+	if err != nil {
+		if in.reader != nil {
+			in.reader.finish(0, c.error("read", c.failure))
+			in.reader = nil
+		}
+		return
+	}
+	_ = c.reads.Finish(id, nil)
+	c.received++
+	if in.owner != nil {
+		// The device wrote to memory of a reader that gave up, and will have it
+		// back: the message moves.
+		data := r.shelf.take(len(in.data))
+		copy(data, in.data)
+		in.data = data
+	}
+	if k := in.reader; k != nil {
+		in.reader = nil
+		n := len(in.data)
+		in.data = nil
+		r.consume(c)
+		k.finish(n, nil)
+	}
+	r.pump(c)
+	r.settleEnd(c)
+}
+
+// consume pops the front, which a reader has had, and grants credit when due.
+func (r *Reactor) consume(c *Conn) {
+	in, _, ok := c.reads.Pop()
+	if !ok {
+		return
+	}
+	if in.data != nil {
+		r.shelf.give(in.data)
+	}
+	if !c.granting.Consumed(in.length) || c.failure != nil || c.over {
+		return
+	}
+	op := r.newOperation(c, controlSend)
+	op.tag = tagged.ControlTag(c.remoteID, 0)
+	if err := r.fill(op, tagged.ControlSize); err != nil {
+		r.freeOperation(op)
+		r.failLater(c, err)
+		return
+	}
+	tagged.PutControl(op.buf, c.granting.Grant())
+	op.kind = r.sendKind(tagged.ControlSize)
+	r.arbiter.Push(&c.queue, op)
+}
+
+// controlArrived takes in a control message.
+func (r *Reactor) controlArrived(op *operation, done *fabric.Completion) {
+	c, _ := r.sender(done, tagged.KindControl)
+	if c == nil {
+		return
+	}
+	m, err := tagged.ParseControl(op.buf[:done.Len])
+	if err == nil {
+		err = c.credit.Grant(m.Messages, m.Bytes)
+	}
+	if err != nil {
+		r.fail(c, ErrProtocol, err)
+		return
+	}
+	c.credited = max(c.credited, m.Messages)
+	r.beginWaiting(c)
+}
+
+func (c *Conn) popReader() *call {
+	k := c.readers[0]
+	n := copy(c.readers, c.readers[1:])
+	c.readers[n] = nil
+	c.readers = c.readers[:n]
+	return k
+}
+
+// startRead is the request of ReadMessage and MessageSize.
+func startRead(r *Reactor, q *request) {
+	c := q.conn
+	c.readers = append(c.readers, q.call)
+	r.pump(c)
+}
+
+// pump gives the messages at the front to those who wait for them.
+func (r *Reactor) pump(c *Conn) {
+	for c.locallyClosed {
+		// Nobody will read any more, but the peer's writes are still in order.
+		if _, _, _, finished, _ := c.reads.Front(); !finished {
+			break
+		}
+		r.consume(c)
+	}
+	if c.locallyClosed && c.failure == nil && !c.over {
+		if id, in, arrived, _, _ := c.reads.Front(); arrived && in.op == nil {
+			r.receivePayload(c, id)
+		}
+	}
+	for len(c.readers) > 0 {
+		id, in, arrived, finished, _ := c.reads.Front()
+		k := c.readers[0]
+		switch {
+		case c.locallyClosed:
+			c.popReader().finish(0, c.error("read", net.ErrClosed))
+		case arrived && k.size && (finished || c.failure == nil):
+			c.popReader().finish(int(in.length), nil)
+		case arrived && in.length > int64(len(k.buf)) && (finished || c.failure == nil):
+			c.popReader().finish(0, &MessageSizeError{Size: in.length, Limit: int64(len(k.buf))})
+		case finished:
+			c.popReader()
+			n := copy(k.buf, in.data)
+			r.consume(c)
+			k.finish(n, nil)
+		case c.failure != nil:
+			c.popReader().finish(0, c.error("read", c.failure))
+		case c.finished && !arrived && c.received >= c.remoteCount:
+			c.popReader().finish(0, io.EOF)
+		case arrived && in.op == nil:
+			r.receivePayload(c, id)
+			return
+		default:
+			return
+		}
+	}
+}
+
+// abandonRead ends the wait of a reader whose context has ended.
+func (r *Reactor) abandonRead(c *Conn, k *call, err error) {
+	for i, other := range c.readers {
+		if other == k {
+			c.readers = append(c.readers[:i], c.readers[i+1:]...)
+			k.finish(0, err)
+			return
+		}
+	}
+	// The front is being received to its buffer.
+	in, ok := c.reads.Get(c.reads.Next())
+	if !ok || in.reader != k {
+		return
+	}
+	k.cancelled = err
+	if in.op != nil && in.op.posted {
+		_ = r.device.Cancel(in.op.token)
+	}
+	time.AfterFunc(letGoOfRead, func() {
+		r.submit(func() {
+			if in, ok := c.reads.Get(c.reads.Next()); ok && in.reader == k && k.cancelled != nil {
+				in.abandon(err)
+			}
+		})
+	})
+}
+
+// letGoOfRead is how long the device has to let go of the buffer of a reader
+// whose context has ended.
+const letGoOfRead = 100 * time.Millisecond
