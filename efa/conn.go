@@ -282,6 +282,7 @@ func (r *Reactor) releaseConn(c *Conn) {
 	c.released = true
 	r.table.remove(c)
 	if c.peer != nil {
+		c.peer.lost = c.peer.lost || c.failure != nil
 		r.remove(c.peer)
 	}
 }

@@ -25,6 +25,10 @@ const (
 	frameVersion = 1
 	headerSize   = 8
 	mostBody     = 1024
+
+	// helloBody makes servers of protocols with lines, HTTP above all, answer
+	// at once that they do not understand, where they would wait for more.
+	helloBody = "\r\n\r\n"
 )
 
 type frameType uint8

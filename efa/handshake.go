@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -208,10 +209,13 @@ func dial(ctx context.Context, address string, config Config, reactor func(*term
 	var r *Reactor
 	var c *Conn
 	err = func() error {
-		if _, err := tcp.Write(appendFrame(nil, frameHello, nil)); err != nil {
+		if _, err := tcp.Write(appendFrame(nil, frameHello, []byte(helloBody))); err != nil {
 			return err
 		}
 		_, body, err := readFrame(tcp, frameOffer)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return fmt.Errorf("what listens there accepted the connection, but did not answer as weft does: %w", err)
+		}
 		if err != nil {
 			return err
 		}

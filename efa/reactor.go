@@ -338,6 +338,8 @@ type peer struct {
 	address fabric.Address
 	name    string
 	refs    int
+	// lost: a connection to it ended with messages on their way.
+	lost bool
 }
 
 func (r *Reactor) insert(address []byte) (*peer, error) {
@@ -356,6 +358,9 @@ func (r *Reactor) insert(address []byte) (*peer, error) {
 
 func (r *Reactor) remove(p *peer) {
 	if p.refs--; p.refs > 0 {
+		return
+	}
+	if p.lost && r.attributes.KeepLostPeers {
 		return
 	}
 	delete(r.peers, p.name)

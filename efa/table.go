@@ -56,7 +56,8 @@ func (t *connTable) find(id uint32) *Conn {
 
 func (t *connTable) remove(c *Conn) {
 	place := c.id & (maxSlots - 1)
-	if t.slots[place] == c {
+	// A connection whose handshake failed early has no place.
+	if c.id != 0 && t.slots[place] == c {
 		t.slots[place] = nil
 		t.free = append(t.free, place)
 		t.count--

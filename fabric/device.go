@@ -100,6 +100,10 @@ type Attributes struct {
 	// Notifies says that Wait returns as soon as something arrives. Otherwise
 	// it sleeps for short times, and whoever gets busy should Wake it.
 	Notifies bool
+	// KeepLostPeers says that a peer must not be removed if messages of it may
+	// still be on their way, because the provider would look for them in the
+	// memory that the peer had. It is removed with the device.
+	KeepLostPeers bool
 	// SameHostOnly says that peers on another host cannot be reached.
 	SameHostOnly bool
 	// IP says that LocalAddress is a sockaddr of an IPv4 or IPv6 address.

@@ -25,7 +25,9 @@ type Port struct {
 	endpoint *Endpoint
 	regions  map[*Region]struct{}
 
-	sleep sleeper
+	sleep     sleeper
+	retired   atomic.Bool
+	neighbour neighbour
 }
 
 var _ Device = (*Port)(nil)
@@ -44,7 +46,7 @@ func OpenPort(i *Info, config PortConfig) (port *Port, err error) {
 	p := &Port{regions: make(map[*Region]struct{})}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, p.Close())
+			err = errors.Join(err, p.closeParts())
 		}
 	}()
 	if p.fabric, err = i.OpenFabric(); err != nil {
@@ -87,7 +89,19 @@ func OpenPort(i *Info, config PortConfig) (port *Port, err error) {
 		SameHostOnly: name == "shm",
 		IP:           i.IP(),
 	}
+	p.attributes.KeepLostPeers = p.attributes.SameHostOnly
+	if p.attributes.SameHostOnly {
+		shmPorts.join(p)
+	}
 	return p, nil
+}
+
+// enter refuses what is asked of a port after Close.
+func (p *Port) enter() error {
+	if p.retired.Load() {
+		return &Error{Op: "port", Provider: p.attributes.Provider, Errno: errnoClosed}
+	}
+	return nil
 }
 
 // Attributes implements Device.
@@ -97,13 +111,34 @@ func (p *Port) Attributes() Attributes { return p.attributes }
 func (p *Port) LocalAddress() []byte { return p.address }
 
 // Insert implements Device.
-func (p *Port) Insert(address []byte) (Address, error) { return p.vector.Insert(address) }
+func (p *Port) Insert(address []byte) (Address, error) {
+	if err := p.enter(); err != nil {
+		return AddressAny, err
+	}
+	peer, err := p.vector.Insert(address)
+	if err == nil && p.attributes.SameHostOnly {
+		shmPorts.meet(p, address, peer)
+	}
+	return peer, err
+}
 
 // Remove implements Device.
-func (p *Port) Remove(peer Address) error { return p.vector.Remove(peer) }
+func (p *Port) Remove(peer Address) error {
+	if err := p.enter(); err != nil {
+		return err
+	}
+	err := p.vector.Remove(peer)
+	if err == nil && p.attributes.SameHostOnly {
+		err = shmPorts.forget(p, peer)
+	}
+	return err
+}
 
 // Register implements Device.
 func (p *Port) Register(buf []byte) (Registration, error) {
+	if err := p.enter(); err != nil {
+		return nil, err
+	}
 	region, err := p.domain.Register(buf)
 	if err != nil {
 		return nil, err
@@ -126,6 +161,9 @@ func (r *portRegion) Close() error {
 
 // Turn implements Device.
 func (p *Port) Turn(posts []Op, completions []Completion, spins int) (reaped int, err error) {
+	if err := p.enter(); err != nil {
+		return 0, err
+	}
 	reaped, err = p.endpoint.Turn(posts, completions, spins)
 	if reaped > 0 {
 		p.sleep.active()
@@ -134,7 +172,12 @@ func (p *Port) Turn(posts []Op, completions []Completion, spins int) (reaped int
 }
 
 // Cancel implements Device.
-func (p *Port) Cancel(token Token) error { return p.endpoint.Cancel(token) }
+func (p *Port) Cancel(token Token) error {
+	if err := p.enter(); err != nil {
+		return err
+	}
+	return p.endpoint.Cancel(token)
+}
 
 // InFlight is the number of operations whose completion is still to come.
 func (p *Port) InFlight() int { return p.queue.InFlight() }
@@ -172,8 +215,18 @@ func (p *Port) Errors() error {
 }
 
 // Close implements Device. It may be called from any goroutine, and more than
-// once.
+// once. On shm, some of it is put off; see neighbours.
 func (p *Port) Close() error {
+	p.retired.Store(true)
+	p.sleep.close()
+	if p.attributes.SameHostOnly {
+		return shmPorts.retire(p)
+	}
+	return p.closeParts()
+}
+
+// closeParts closes what has been opened.
+func (p *Port) closeParts() error {
 	if p.sleep != nil {
 		p.sleep.close()
 	}
@@ -183,8 +236,7 @@ func (p *Port) Close() error {
 		all = errors.Join(all, region.Close())
 	}
 	for _, close := range []func() error{
-		closer(p.queue), closer(p.vector), closer(p.events),
-		closer(p.domain), closer(p.fabric),
+		closer(p.queue), closer(p.vector), closer(p.events), closer(p.domain), closer(p.fabric),
 	} {
 		all = errors.Join(all, close())
 	}

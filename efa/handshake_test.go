@@ -1,0 +1,259 @@
+package efa
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weft-go/weft/fabric"
+	"github.com/weft-go/weft/fabric/fabrictest"
+)
+
+var plain = setting{name: "fake"}
+
+func TestDialNothing(t *testing.T) {
+	b := newBed(t, plain)
+	r := b.open(t, Config{})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address := l.Addr().String()
+	require.NoError(t, l.Close())
+	_, err = r.Dial(deadline(t), address)
+	var op *net.OpError
+	require.ErrorAs(t, err, &op)
+	require.ErrorIs(t, err, ErrHandshake)
+	require.Zero(t, r.Stats().Connections)
+}
+
+func TestDialHTTPServer(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	b := newBed(t, plain)
+	r := b.open(t, Config{})
+	_, err := r.Dial(deadline(t), server.Listener.Addr().String())
+	var not *NotWeftError
+	require.ErrorAs(t, err, &not)
+	require.Equal(t, "HTTP/1.1", string(not.Got))
+	require.ErrorIs(t, err, ErrHandshake)
+}
+
+// A listener that accepts and says nothing is given up after the time allowed.
+func TestDialSilence(t *testing.T) {
+	b := newBed(t, plain)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	r := b.open(t, Config{HandshakeTimeout: 50 * time.Millisecond})
+	_, err = r.Dial(deadline(t), l.Addr().String())
+	var timeout net.Error
+	require.ErrorAs(t, err, &timeout)
+	require.True(t, timeout.Timeout())
+
+	ctx, cancel := context.WithCancelCause(deadline(t))
+	patient := b.open(t, Config{})
+	why := io.ErrNoProgress
+	time.AfterFunc(10*time.Millisecond, func() { cancel(why) })
+	_, err = patient.Dial(ctx, l.Addr().String())
+	require.ErrorIs(t, err, why)
+}
+
+func TestListenerSurvivesStrangers(t *testing.T) {
+	b := newBed(t, plain)
+	to, from := b.open(t, Config{MaxHandshakes: 4, HandshakeTimeout: 5 * time.Second}), b.open(t, Config{})
+	l, err := to.Listen(deadline(t), "127.0.0.1:0")
+	require.NoError(t, err)
+	hello := appendFrame(nil, frameHello, nil)
+	answer := appendFrame(nil, frameAnswer, from.terms(&Conn{id: 9}).encode())
+	wrong := *from.terms(&Conn{id: 9})
+	wrong.Address = []byte("not an address of this device")
+	for name, sent := range map[string][]byte{
+		"nothing":          nil,
+		"HTTP":             []byte("GET / HTTP/1.1\r\nHost: weft\r\n\r\n"),
+		"half a hello":     hello[:5],
+		"wrong version":    append([]byte("weft\x09\x01"), 0, 0),
+		"wrong frame":      appendFrame(nil, frameReady, nil),
+		"huge frame":       append([]byte("weft\x01\x01"), 0xff, 0xff),
+		"no answer":        hello,
+		"half an answer":   append(append([]byte(nil), hello...), answer[:20]...),
+		"empty answer":     appendFrame(hello, frameAnswer, nil),
+		"foreign provider": appendFrame(hello, frameAnswer, (&terms{Provider: "other", Address: []byte{1}, Connection: 1, WindowMessages: 1, WindowBytes: 1, MaxMessage: 1}).encode()),
+		"wrong address":    appendFrame(hello, frameAnswer, wrong.encode()),
+	} {
+		t.Run(name, func(t *testing.T) {
+			tcp, err := net.Dial("tcp", l.Addr().String())
+			require.NoError(t, err)
+			_, err = tcp.Write(sent)
+			require.NoError(t, err)
+			_ = tcp.(*net.TCPConn).CloseWrite() // the listener may have been quicker
+			require.NoError(t, tcp.SetReadDeadline(time.Now().Add(patience)))
+			// The listener ends it, by closing or by a refusal that says why.
+			_, _ = io.Copy(io.Discard, tcp)
+			require.NoError(t, tcp.Close())
+		})
+	}
+	c, err := from.Dial(deadline(t), l.Addr().String())
+	require.NoError(t, err)
+	a, err := l.AcceptConn(deadline(t))
+	require.NoError(t, err)
+	closeBoth(t, c, a)
+	require.NoError(t, l.Close())
+	require.Zero(t, to.Stats().Connections)
+}
+
+// Peers that connect and never finish do not keep the listener from closing,
+// and none of them is left.
+func TestCloseListenerDuringHandshakes(t *testing.T) {
+	b := newBed(t, plain)
+	to := b.open(t, Config{MaxHandshakes: 8, HandshakeTimeout: time.Hour})
+	l, err := to.Listen(deadline(t), "127.0.0.1:0")
+	require.NoError(t, err)
+	var opened []net.Conn
+	for range 20 {
+		tcp, err := net.Dial("tcp", l.Addr().String())
+		require.NoError(t, err)
+		opened = append(opened, tcp)
+	}
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		if _, err := l.AcceptConn(deadline(t)); !fabric.IsClosed(err) {
+			t.Errorf("accept: %v", err)
+		}
+	})
+	require.NoError(t, l.Close())
+	waiting.Wait()
+	for _, tcp := range opened {
+		require.NoError(t, tcp.Close())
+	}
+	require.Zero(t, to.Stats().Connections)
+	_, err = l.AcceptConn(deadline(t))
+	require.ErrorIs(t, err, net.ErrClosed)
+}
+
+func TestRefusals(t *testing.T) {
+	t.Run("too many connections", func(t *testing.T) {
+		b := newBed(t, plain)
+		to, from := b.open(t, Config{MaxConnections: 1}), b.open(t, Config{})
+		one, other := join(t, from, to)
+		l, err := to.Listen(deadline(t), "127.0.0.1:0")
+		require.NoError(t, err)
+		_, err = from.Dial(deadline(t), l.Addr().String())
+		var refused *RefusedError
+		require.ErrorAs(t, err, &refused)
+		require.Contains(t, refused.Reason, "too many connections: the limit is 1")
+		closeBoth(t, one, other)
+		// There is a place again.
+		again, err := from.Dial(deadline(t), l.Addr().String())
+		require.NoError(t, err)
+		require.NoError(t, l.Close())
+		require.NoError(t, again.CloseNow())
+	})
+	t.Run("another provider", func(t *testing.T) {
+		one, two := newBed(t, plain), newBed(t, setting{name: "other", device: fabrictest.DeviceConfig{Provider: "other"}})
+		to, from := one.open(t, Config{}), two.open(t, Config{})
+		l, err := to.Listen(deadline(t), "127.0.0.1:0")
+		require.NoError(t, err)
+		defer func() { require.NoError(t, l.Close()) }()
+		_, err = from.Dial(deadline(t), l.Addr().String())
+		require.ErrorIs(t, err, ErrHandshake)
+		require.ErrorContains(t, err, "the peer uses provider fake, this side other")
+		_, err = Dial(deadline(t), l.Addr().String(), &Config{Providers: []string{"tcp", "shm"}, Logger: quiet})
+		require.ErrorContains(t, err, "the listener uses provider fake, and this side allows only tcp, shm")
+	})
+	t.Run("another host", func(t *testing.T) {
+		b := newBed(t, plain)
+		r := b.open(t, Config{})
+		r.attributes.SameHostOnly = true
+		c := r.newConn()
+		theirs := *r.terms(&Conn{id: 1})
+		theirs.Host = "somewhere else"
+		require.ErrorIs(t, r.agree(c, &theirs), ErrHandshake)
+		require.ErrorContains(t, r.agree(c, &theirs), "only processes of the same host")
+	})
+}
+
+func TestListenAndDialOwnTheirDevices(t *testing.T) {
+	for _, s := range settings[4:] {
+		t.Run(s.name, func(t *testing.T) {
+			newBed(t, s)
+			ctx := deadline(t)
+			config := &Config{Providers: []string{s.provider}, Logger: quiet}
+			for _, address := range []string{"127.0.0.1:0", ":0"} {
+				l, err := Listen(ctx, address, config)
+				require.NoError(t, err)
+				require.True(t, strings.HasPrefix(l.Provider(), s.provider))
+				_, port, err := net.SplitHostPort(l.Addr().String())
+				require.NoError(t, err)
+				dialed, err := Dial(ctx, net.JoinHostPort("127.0.0.1", port), config)
+				require.NoError(t, err)
+				accepted, err := l.AcceptConn(ctx)
+				require.NoError(t, err)
+				require.NoError(t, l.Close())
+				require.NoError(t, dialed.WriteMessage(ctx, []byte("after the listener has closed")))
+				buf := make([]byte, 100)
+				n, err := accepted.ReadMessage(ctx, buf)
+				require.NoError(t, err)
+				require.Equal(t, "after the listener has closed", string(buf[:n]))
+				closeBoth(t, dialed, accepted)
+				// The devices are gone with the connections.
+				require.Empty(t, fabric.OpenHandles())
+			}
+		})
+	}
+}
+
+func TestConfigErrors(t *testing.T) {
+	for _, c := range []Config{
+		{MaxMessage: -1}, {WindowMessages: 1 << 20}, {WindowBytes: -4}, {MaxConnections: 1 << 20},
+		{MaxHandshakes: -1}, {HandshakeTimeout: -1}, {EagerLimit: 1 << 20},
+	} {
+		_, err := Open(&c)
+		var wrong *ConfigError
+		require.ErrorAs(t, err, &wrong, "%+v", c)
+	}
+	_, err := Listen(t.Context(), "127.0.0.1:0", &Config{Providers: []string{"nonesuch"}, Logger: quiet})
+	var choice *fabric.ChoiceError
+	require.ErrorAs(t, err, &choice)
+	require.ErrorIs(t, err, fabric.ErrNotFound)
+	_, err = Listen(t.Context(), "not an address", nil)
+	require.Error(t, err)
+}
+
+func FuzzReadFrame(f *testing.F) {
+	f.Add(appendFrame(nil, frameHello, nil))
+	f.Add(appendFrame(nil, frameRefusal, []byte("no\x1b[31m")))
+	f.Add([]byte("HTTP/1.1 400 Bad Request"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		kind, body, err := readFrame(bytes.NewReader(b), frameHello, frameAnswer)
+		if err != nil {
+			return
+		}
+		again := appendFrame(nil, kind, body)
+		if !bytes.Equal(again, b[:len(again)]) {
+			t.Fatalf("%x was read as %x", b, again)
+		}
+	})
+}
+
+func FuzzDecodeTerms(f *testing.F) {
+	f.Add((&terms{Provider: "tcp;ofi_rxm", Host: "abc", Address: []byte{2, 0, 1, 2}, Connection: 7, EagerLimit: 4096, WindowMessages: 64, WindowBytes: 1 << 22, MaxMessage: 1 << 30}).encode())
+	f.Add([]byte{})
+	f.Add([]byte{200, 1, 2})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		got, err := decodeTerms(b)
+		if err != nil {
+			return
+		}
+		if !bytes.Equal(got.encode(), b) {
+			t.Fatalf("%x was read as %+v", b, got)
+		}
+	})
+}
