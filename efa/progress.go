@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Progress: whoever holds the role drives the device. A goroutine that waits
@@ -171,9 +173,14 @@ const (
 	// spinsInC is how often an empty queue is read again within one crossing:
 	// a few microseconds, short enough for the Go scheduler.
 	spinsInC = 64
-	// The turns without result after which a leader parks adapt between these.
-	fewestTurns = 1
-	mostTurns   = 32
+	// A leader spins for so long before it parks: long while waits have been
+	// short, because waking up costs about as much; short after that.
+	longSpin  = 50 * time.Microsecond
+	shortSpin = 5 * time.Microsecond
+	// shortWait is a wait that a long spin, or a little more, would have caught,
+	// and mostMisses how many longer ones in a row it takes to stop trying.
+	shortWait  = 4 * longSpin
+	mostMisses = 16
 	// idleCheck is how often the background looks whether callers still drive.
 	idleCheck = time.Millisecond
 )
@@ -182,6 +189,7 @@ const (
 // When ctx ends, the call is abandoned, which ends it in one way or another.
 func (r *Reactor) await(ctx context.Context, k *call) {
 	ended := ctx.Done()
+	var begin time.Time
 	for !k.done.Load() {
 		led := r.lead()
 		if led {
@@ -190,6 +198,9 @@ func (r *Reactor) await(ctx context.Context, k *call) {
 			}
 		} else {
 			r.parked.Add(1)
+		}
+		if begin.IsZero() {
+			begin = time.Now()
 		}
 		select {
 		case <-ended:
@@ -201,39 +212,59 @@ func (r *Reactor) await(ctx context.Context, k *call) {
 		}
 		r.parked.Add(-1)
 	}
+	if !begin.IsZero() {
+		if time.Since(begin) < shortWait {
+			r.misses.Store(0)
+		} else {
+			r.misses.Add(1)
+		}
+	}
 }
 
 // drive leads until the call is done, and says true, or until waiting any
 // longer would cost more than it saves: then the caller counts as parked.
 func (r *Reactor) drive(k *call) bool {
-	turns := 0
-	spins := 0
-	for {
-		if r.step(spins) > 0 {
-			turns = 0
-		}
-		if k.done.Load() {
-			if turns > 0 {
-				r.patience = min(2*r.patience, mostTurns)
-			}
-			r.callerTurns.Add(1)
-			r.release()
-			return true
-		}
-		if !r.attributes.Spin || turns >= r.patience {
-			break
-		}
-		turns++
-		spins = spinsInC
+	r.step(0)
+	if !k.done.Load() && r.attributes.Spin {
+		r.spin(k)
 	}
-	if turns > 0 {
-		r.patience = max(r.patience/2, fewestTurns)
-	}
+	done := k.done.Load()
 	r.callerTurns.Add(1)
+	if done {
+		r.release()
+		return true
+	}
 	r.parked.Add(1)
 	r.callBackground(r.leave())
 	return false
 }
+
+// spin takes turns for a short time.
+func (r *Reactor) spin(k *call) {
+	limit := longSpin
+	if r.misses.Load() > mostMisses {
+		limit = shortSpin
+	}
+	for begin := time.Now(); ; {
+		active := r.step(spinsInC) > 0
+		if k.done.Load() {
+			return
+		}
+		if active {
+			continue
+		}
+		if time.Since(begin) > limit {
+			return
+		}
+		// Others may have what this one waits for: a goroutine of this
+		// process, or, on a machine with few cores, another process.
+		runtime.Gosched()
+		yield()
+	}
+}
+
+// yield lets other processes have the core.
+func yield() { _, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }
 
 // park waits for the end of the call, for the role if the call follows, or for
 // the end of the context.

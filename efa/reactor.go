@@ -29,6 +29,7 @@ type Reactor struct {
 	resting         atomic.Bool
 	bell            chan struct{}
 	callerTurns     atomic.Uint64
+	misses          atomic.Uint32 // waits in a row that were long
 	backgroundEnded chan struct{}
 
 	closed    atomic.Bool
@@ -37,7 +38,6 @@ type Reactor struct {
 	owners    atomic.Int32 // a reactor that nobody asked for ends with the last
 
 	// All below belongs to whoever holds the role.
-	patience    int
 	posts       []fabric.Op
 	batch       []*operation
 	completions []fabric.Completion
@@ -110,8 +110,7 @@ func open(c Config, source string) (*Reactor, error) {
 	r := &Reactor{
 		config: c, device: device, attributes: device.Attributes(), address: device.LocalAddress(), log: c.Logger,
 		bell: make(chan struct{}, 1), backgroundEnded: make(chan struct{}),
-		patience: mostTurns / 4,
-		posts:    make([]fabric.Op, batchSize), batch: make([]*operation, batchSize),
+		posts: make([]fabric.Op, batchSize), batch: make([]*operation, batchSize),
 		completions: make([]fabric.Completion, batchSize),
 		peers:       make(map[string]*peer),
 	}

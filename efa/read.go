@@ -211,8 +211,11 @@ func (r *Reactor) payloadArrived(op *operation, done *fabric.Completion) {
 		r.receivePayload(c, id)
 		r.pump(c)
 		return
-	case err != nil:
+	case errors.Is(err, fabric.ErrTruncated):
 		r.fail(c, ErrProtocol, err)
+	case err != nil:
+		// It was announced and cannot be had: on shm, say, its sender is dead.
+		r.fail(c, ErrPeerLost, err)
 	case int64(done.Len) != in.length:
 		err = fmt.Errorf("a payload of %d bytes where %d were announced", done.Len, in.length)
 		r.fail(c, ErrProtocol, err)

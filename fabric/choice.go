@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// DefaultProviders is the order in which Choose looks if it is not told.
+// The order in which Choose looks if it is not told.
 var defaultProviders = []string{"efa", "sockets"}
 
 // DefaultProviders is the list that an empty Preference stands for.

@@ -332,9 +332,14 @@ type napper struct {
 	busy  atomic.Bool
 }
 
+// Naps grow by an eighth, so that one of two sides that wait for each other is
+// late by an eighth of what the other was at most, and not the more the longer
+// it goes on.
 const (
 	shortestNap = 20 * time.Microsecond
 	longestNap  = 4 * time.Millisecond
+	// Go's timers are not finer than this while the process is idle.
+	timerNap = time.Millisecond
 )
 
 func (n *napper) wait(timeout time.Duration) {
@@ -342,7 +347,17 @@ func (n *napper) wait(timeout time.Duration) {
 		n.next = shortestNap
 	}
 	nap := min(n.next, timeout)
-	n.next = min(2*n.next, longestNap)
+	n.next = min(n.next+n.next/8, longestNap)
+	if nap < timerNap {
+		select {
+		case <-n.bell:
+		default:
+			t := unix.NsecToTimespec(int64(nap))
+			// A signal ends it early, which is as good.
+			_ = unix.Nanosleep(&t, nil)
+		}
+		return
+	}
 	if n.timer == nil {
 		n.timer = time.NewTimer(nap)
 	} else {

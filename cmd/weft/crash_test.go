@@ -1,0 +1,168 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// noticeLimit is within what time a side must have noticed that the other one
+// was killed.
+const noticeLimit = 10 * time.Second
+
+// process is a weft of its own.
+type process struct {
+	*exec.Cmd
+	stdout *bufio.Reader
+	stderr *bytes.Buffer
+	ended  chan struct{} // closed after Wait
+}
+
+func start(t *testing.T, args ...string) *process {
+	t.Helper()
+	p := &process{Cmd: exec.Command("weft", args...), stderr: new(bytes.Buffer), ended: make(chan struct{})}
+	p.Env = append(os.Environ(), "IPATH_NO_BACKTRACE=1")
+	p.Stderr = p.stderr
+	read, write, err := os.Pipe()
+	require.NoError(t, err)
+	p.Stdout, p.stdout = write, bufio.NewReader(read)
+	require.NoError(t, p.Start())
+	require.NoError(t, write.Close())
+	go func() {
+		_ = p.Wait() // the exit code is what tests look at
+		close(p.ended)
+	}()
+	t.Cleanup(func() {
+		_ = p.Process.Kill()
+		<-p.ended
+		_ = read.Close()
+		removeSharedMemory(p.Process.Pid)
+	})
+	return p
+}
+
+// await waits until the process has ended.
+func (p *process) await(t *testing.T, limit time.Duration) {
+	t.Helper()
+	select {
+	case <-p.ended:
+	case <-time.After(limit):
+		t.Fatalf("weft %q has not ended", p.Args)
+	}
+}
+
+// underWay starts a receiver and a sender, and returns when content arrives.
+// The transfer would take far longer than any test runs.
+func underWay(t *testing.T, provider string) (sender, receiver *process, dir string) {
+	t.Helper()
+	needProvider(t, provider)
+	source, dir := filepath.Join(t.TempDir(), "large"), t.TempDir()
+	// It has no blocks on the disk.
+	require.NoError(t, os.WriteFile(source, nil, 0o600))
+	require.NoError(t, os.Truncate(source, 1<<40))
+	receiver = start(t, "recv", "--once", "--dir", dir, "--listen", "127.0.0.1:0", "--provider", provider, "--require")
+	sender = start(t, "send", "--provider", provider, "--require", source, receiver.address(t))
+	receiver.awaitContent(t, dir)
+	return sender, receiver, dir
+}
+
+// address is where a receiver says that it listens.
+func (p *process) address(t *testing.T) string {
+	t.Helper()
+	first, err := p.stdout.ReadString('\n')
+	require.NoError(t, err, "%s", p.stderr)
+	at := listeningAt.FindStringSubmatch(first)
+	require.NotNil(t, at, first)
+	return at[1]
+}
+
+// awaitContent waits until the receiver has written some of a large file.
+func (p *process) awaitContent(t *testing.T, dir string) {
+	t.Helper()
+	require.Eventually(t, func() bool { return sizeIn(dir) > 4<<20 }, time.Minute, time.Millisecond, "no transfer")
+}
+
+// requireOneLine asserts that a process that has ended said one thing only.
+func (p *process) requireOneLine(t *testing.T, code int, prefix string) {
+	t.Helper()
+	said := p.stderr.String()
+	require.Equal(t, code, p.ProcessState.ExitCode(), said)
+	require.True(t, strings.HasPrefix(said, prefix), said)
+	require.Equal(t, 1, strings.Count(said, "\n"), said)
+}
+
+func requireEmpty(t *testing.T, dir string) {
+	t.Helper()
+	names, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, names)
+}
+
+func TestSenderIsKilled(t *testing.T) {
+	for _, provider := range testedProviders {
+		t.Run(provider, func(t *testing.T) {
+			sender, receiver, dir := underWay(t, provider)
+			require.NoError(t, sender.Process.Kill())
+			receiver.await(t, noticeLimit)
+			receiver.requireOneLine(t, exitPeer, "weft: connection lost: ")
+			requireEmpty(t, dir)
+		})
+	}
+}
+
+func TestReceiverIsKilled(t *testing.T) {
+	for _, provider := range testedProviders {
+		t.Run(provider, func(t *testing.T) {
+			sender, receiver, dir := underWay(t, provider)
+			require.NoError(t, receiver.Process.Kill())
+			sender.await(t, noticeLimit)
+			sender.requireOneLine(t, exitPeer, "weft: connection lost: ")
+			names, err := os.ReadDir(dir)
+			require.NoError(t, err)
+			require.Len(t, names, 1)
+			require.Regexp(t, `^\.weft-.*\.part$`, names[0].Name())
+		})
+	}
+}
+
+func TestSenderIsInterrupted(t *testing.T) {
+	sender, receiver, dir := underWay(t, "sockets")
+	require.NoError(t, sender.Process.Signal(os.Interrupt))
+	sender.await(t, noticeLimit)
+	receiver.await(t, noticeLimit)
+	sender.requireOneLine(t, exitInterrupted, "weft: interrupted\n")
+	receiver.requireOneLine(t, exitPeer, "weft: connection lost: ")
+	requireEmpty(t, dir)
+}
+
+func TestReceiverIsInterrupted(t *testing.T) {
+	for _, provider := range testedProviders {
+		t.Run(provider, func(t *testing.T) {
+			sender, receiver, dir := underWay(t, provider)
+			require.NoError(t, receiver.Process.Signal(os.Interrupt))
+			sender.await(t, noticeLimit)
+			receiver.await(t, noticeLimit)
+			receiver.requireOneLine(t, exitInterrupted, "weft: interrupted\n")
+			sender.requireOneLine(t, exitFailed, "weft: the receiver says: interrupted\n")
+			requireEmpty(t, dir)
+		})
+	}
+}
+
+// sizeIn is the size of the first file in dir, 0 while there is none.
+func sizeIn(dir string) int64 {
+	names, _ := os.ReadDir(dir)
+	for _, name := range names {
+		if info, err := name.Info(); err == nil {
+			return info.Size()
+		}
+	}
+	return 0
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"time"
+
+	"github.com/weft-go/weft/efa"
+	"github.com/weft-go/weft/fabric"
+)
+
+// providerFlags say which provider to use.
+type providerFlags struct {
+	Provider []string `placeholder:"NAME" help:"Providers in order of preference, such as efa,tcp; without it efa, then sockets."`
+	Require  bool     `help:"Use the first provider or fail; never fall back to another."`
+}
+
+// connectFlags are those of everything that talks to a peer.
+type connectFlags struct {
+	providerFlags
+	Timeout time.Duration `default:"2m" help:"How long the peer may be silent."`
+	JSON    bool          `help:"Print results as JSON."`
+}
+
+func (f *connectFlags) check() error {
+	if f.Timeout <= 0 {
+		return &usageError{fmt.Sprintf("--timeout is %v, it must be longer than 0", f.Timeout)}
+	}
+	return nil
+}
+
+// mostHandshake is how long connecting may take, however patient the user is
+// with a peer that is known to be there.
+const mostHandshake = 10 * time.Second
+
+// mostWaiting bounds what peers can cost that a listener has not yet taken:
+// each may have sent as much as the engine's window holds.
+const mostWaiting = 32
+
+// config is that of the engine. Messages of up to maxMessage bytes are
+// accepted from the peer.
+func (f *connectFlags) config(maxMessage int64, logger *slog.Logger) *efa.Config {
+	return &efa.Config{
+		Providers:        f.Provider,
+		Require:          f.Require,
+		Logger:           logger,
+		MaxMessage:       maxMessage,
+		MaxHandshakes:    mostWaiting,
+		HandshakeTimeout: min(f.Timeout, mostHandshake),
+	}
+}
+
+// listen begins to accept connections.
+func listen(ctx context.Context, address string, config *efa.Config) (*efa.Listener, error) {
+	l, err := efa.Listen(ctx, address, config)
+	var network *net.OpError
+	switch {
+	case err == nil:
+		return l, nil
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case isNoProvider(err):
+		return nil, err
+	case errors.As(err, &network):
+		return nil, fmt.Errorf("cannot listen on %s: %w; choose another --listen", address, systemError(network.Err))
+	}
+	return nil, fmt.Errorf("cannot listen on %s: %w", address, err)
+}
+
+// dial connects to a peer. service is what should be running there.
+func dial(ctx context.Context, address, service string, config *efa.Config) (*efa.Conn, error) {
+	conn, err := efa.Dial(ctx, address, config)
+	if err == nil {
+		return conn, nil
+	}
+	var (
+		timeout net.Error
+		network *net.OpError
+		refused *efa.RefusedError
+		foreign *efa.NotWeftError
+		ended   *efa.ConnError
+		why     string
+	)
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case isNoProvider(err):
+		return nil, err
+	case errors.As(err, &foreign):
+		why = fmt.Sprintf("what listens at %s is not weft; check the address, and start %s there", address, service)
+	case errors.As(err, &refused):
+		why = fmt.Sprintf("%s refused the connection: %s; compare weft info on both sides", address, refused.Reason)
+	case errors.As(err, &timeout) && timeout.Timeout():
+		why = fmt.Sprintf("%s has not answered as weft does within %v; check the address, and start %s there", address, config.HandshakeTimeout, service)
+	case errors.As(err, &network) && network.Op == "dial":
+		why = fmt.Sprintf("cannot reach %s: %v; check the address, and start %s there", address, systemError(network.Err), service)
+	default:
+		// That the two sides do not agree may be because this one has nothing
+		// to offer.
+		preference := fabric.Preference{Providers: config.Providers, Require: config.Require, Logger: config.Logger}
+		if _, none := fabric.Choose(preference); isNoProvider(none) {
+			return nil, none
+		}
+		cause := err
+		if errors.As(err, &ended) && ended.Cause != nil {
+			cause = ended.Cause
+		}
+		why = fmt.Sprintf("cannot connect to %s: %v; compare weft info on both sides", address, cause)
+	}
+	return nil, &peerError{why, err}
+}
+
+// systemError leaves away the name of the system call.
+func systemError(err error) error {
+	var call *os.SyscallError
+	if errors.As(err, &call) {
+		return call.Err
+	}
+	return err
+}
+
+// isNoProvider says that libfabric has no provider that the flags admit.
+func isNoProvider(err error) bool {
+	var choice *fabric.ChoiceError
+	return errors.As(err, &choice)
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/weft-go/weft/cmd/weft/internal/transfer"
+)
+
+// The exit codes, as the package comment and the help tell them.
+const (
+	exitFailed      = 1
+	exitUsage       = 2
+	exitNoProvider  = 3
+	exitPeer        = 4
+	exitMismatch    = 5
+	exitInterrupted = 130
+)
+
+// errInterrupted is the cause of a context that a signal has ended.
+var errInterrupted = errors.New("interrupted")
+
+// usageError says what is wrong with the command line.
+type usageError struct{ text string }
+
+func (e *usageError) Error() string { return e.text }
+
+// peerError is about reaching the peer.
+type peerError struct {
+	text string
+	err  error
+}
+
+func (e *peerError) Error() string { return e.text }
+func (e *peerError) Unwrap() error { return e.err }
+
+func exitCode(err error) int {
+	var usage *usageError
+	var peer *peerError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &usage):
+		return exitUsage
+	case isNoProvider(err):
+		return exitNoProvider
+	case errors.Is(err, errInterrupted):
+		return exitInterrupted
+	case errors.Is(err, transfer.ErrMismatch):
+		return exitMismatch
+	case errors.As(err, &peer), errors.Is(err, transfer.ErrLost), errors.Is(err, transfer.ErrProtocol):
+		return exitPeer
+	}
+	return exitFailed
+}

@@ -1,0 +1,157 @@
+// Command weft carries files and folders between machines over libfabric, and
+// says what a machine can use and how long messages take.
+//
+//	weft recv --dir DIR              receive into DIR
+//	weft send FILE... HOST:PORT      send to a weft recv
+//	weft ping --serve                answer pings
+//	weft ping HOST:PORT              measure the latency to a weft ping --serve
+//	weft info                        what this machine can use, and why
+//
+// Without --listen, recv and ping --serve listen on 127.0.0.1:7465, which
+// only programs on the same machine can reach. Port 0 takes a free port; the
+// first line on stdout says which.
+//
+// Results go to stdout, as text or with --json as one JSON object a line;
+// everything else goes to stderr. An error is one line that begins with
+// "weft:". The exit codes are
+//
+//	0    all is done
+//	1    the work failed; the message says which part
+//	2    wrong usage
+//	3    no usable provider
+//	4    the peer cannot be reached, was lost, or is not a fitting weft
+//	5    verification failed: what arrived is not what was sent
+//	130  interrupted before the work was done
+//
+// A receiver replaces files of the same name when the new one is whole and
+// verified, and writes nowhere but below DIR. Names, permission bits and
+// modification times are kept; owners, set-user-ID and the like are not. Links
+// and special files within a folder are left out, and counted. A file that is
+// not whole yet is called .weft-*.part; a receiver that is killed leaves that,
+// and it can be removed.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+)
+
+const description = `Carry files between machines over libfabric, and see what a machine can use.
+
+The exit codes are
+
+  0    all is done
+  1    the work failed; the message says which part
+  2    wrong usage
+  3    no usable provider
+  4    the peer cannot be reached, was lost, or is not a fitting weft
+  5    verification failed: what arrived is not what was sent
+  130  interrupted before the work was done`
+
+// commandLine is the whole of it.
+type commandLine struct {
+	Recv    recvCommand `cmd:"" help:"Receive files and folders."`
+	Send    sendCommand `cmd:"" help:"Send files and folders to a weft recv."`
+	Ping    pingCommand `cmd:"" help:"Measure the latency of messages."`
+	Info    infoCommand `cmd:"" help:"Show what this machine can use, what would be chosen, and why."`
+	Verbose bool        `short:"v" help:"Log what is chosen and done to stderr."`
+}
+
+// terminal is what a command works with beside its flags.
+type terminal struct {
+	stdout, stderr io.Writer
+	logger         *slog.Logger
+	level          slog.LevelVar
+}
+
+// warn lets warnings through. They are for servers: where there is one peer,
+// the error that ends the command says it all.
+func (t *terminal) warn() { t.level.Set(min(t.level.Level(), slog.LevelWarn)) }
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+func run(args []string) int {
+	t := &terminal{stdout: os.Stdout, stderr: os.Stderr}
+	err := t.run(args)
+	if err != nil {
+		fmt.Fprintln(t.stderr, "weft: "+err.Error())
+	}
+	return exitCode(err)
+}
+
+func (t *terminal) run(args []string) error {
+	var line commandLine
+	parser, err := kong.New(&line, kong.Name("weft"), kong.Description(description),
+		kong.Writers(t.stdout, t.stderr), kong.Help(help))
+	if err != nil {
+		return err
+	}
+	parsed, err := parser.Parse(args)
+	if err != nil {
+		return usageOf(err)
+	}
+	t.level.Set(slog.LevelError)
+	if line.Verbose {
+		t.level.Set(slog.LevelDebug)
+	}
+	t.logger = slog.New(slog.NewTextHandler(t.stderr, &slog.HandlerOptions{Level: &t.level}))
+	// Also for what does not take a logger.
+	slog.SetDefault(t.logger)
+	return parsed.Run(t)
+}
+
+// help is kong's, but for the arguments of send: kong has no name for a list
+// that ends in something else.
+func help(options kong.HelpOptions, parsed *kong.Context) error {
+	var text strings.Builder
+	stdout := parsed.Stdout
+	parsed.Stdout = &text
+	options.Compact = true
+	err := kong.DefaultHelpPrinter(options, parsed)
+	parsed.Stdout = stdout
+	// Both are equally long, or the columns would shift.
+	fixed := strings.ReplaceAll(text.String(), "[<file-host-port> ...]", "<file> ... <host:port>")
+	_, writeErr := io.WriteString(stdout, fixed)
+	return errors.Join(err, writeErr)
+}
+
+// usageOf says which part of the command's help to look at.
+func usageOf(err error) error {
+	help := "weft --help"
+	var parse *kong.ParseError
+	if errors.As(err, &parse) {
+		if node := parse.Context.Selected(); node != nil {
+			help = "weft " + node.Name + " --help"
+		}
+	}
+	return &usageError{fmt.Sprintf("%v; see %s", err, help)}
+}
+
+// interruptible returns a context that SIGINT or SIGTERM ends with
+// errInterrupted. A second signal kills, as it would by default.
+func interruptible() (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	go func() {
+		select {
+		case <-signals:
+			signal.Stop(signals)
+			cancel(errInterrupted)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		cancel(context.Canceled)
+	}
+}

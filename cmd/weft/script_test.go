@@ -1,0 +1,227 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/weft-go/weft/fabric"
+	"github.com/weft-go/weft/internal/testenv"
+)
+
+// testedProviders are those that every machine should have.
+var testedProviders = []string{"sockets", "tcp", "shm"}
+
+func needProvider(t *testing.T, provider string) {
+	t.Helper()
+	_, err := fabric.Choose(fabric.Preference{Providers: []string{provider}, Require: true, Logger: slog.New(slog.DiscardHandler)})
+	testenv.Need(t, provider, err)
+}
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, scripts("testdata/script", map[string]string{"PROVIDER": "sockets"}))
+}
+
+func TestScriptsOnEachProvider(t *testing.T) {
+	for _, provider := range testedProviders {
+		t.Run(provider, func(t *testing.T) {
+			needProvider(t, provider)
+			testscript.Run(t, scripts("testdata/provider", map[string]string{"PROVIDER": provider}))
+		})
+	}
+}
+
+func TestScriptsWithSmallDisk(t *testing.T) {
+	disk := t.TempDir()
+	err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=256k")
+	testenv.Need(t, "mount", err)
+	t.Cleanup(func() {
+		if err := syscall.Unmount(disk, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	// In a subtest, so that the scripts have ended before the disk goes.
+	t.Run("run", func(t *testing.T) {
+		testscript.Run(t, scripts("testdata/mount", map[string]string{"PROVIDER": "sockets", "DISK": disk}))
+	})
+}
+
+// scripts gives the scripts of a folder these commands beside testscript's own:
+//
+//	exits N COMMAND...     runs a command, which must exit with code N
+//	serve ARGUMENT...      starts weft, and sets ADDRESS to where it listens
+//	served N               waits for it, or interrupts it if N is "interrupt";
+//	                       its output is in the files served.out and served.err
+//	httpserver             sets ADDRESS to a server that is not weft
+//	closedport             sets ADDRESS to a port where nothing listens
+//	bannerserver           the same, but it speaks first
+//	silentserver           the same, but it says nothing
+func scripts(dir string, env map[string]string) testscript.Params {
+	return testscript.Params{
+		Dir: dir,
+		Setup: func(e *testscript.Env) error {
+			for _, name := range []string{"LD_LIBRARY_PATH", "GOCOVERDIR"} {
+				e.Setenv(name, os.Getenv(name))
+			}
+			e.Values[servedKey{}] = new(served)
+			e.Setenv("IPATH_NO_BACKTRACE", "1")
+			for name, value := range env {
+				e.Setenv(name, value)
+			}
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits":        runToExit,
+			"serve":        serveWeft,
+			"served":       awaitServed,
+			"httpserver":   startHTTP,
+			"closedport":   closePort,
+			"bannerserver": func(ts *testscript.TestScript, _ bool, _ []string) { startServer(ts, "220 mail.invalid ready\r\n") },
+			"silentserver": func(ts *testscript.TestScript, _ bool, _ []string) { startServer(ts, "") },
+		},
+	}
+}
+
+func runToExit(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	if got := codeOf(ts, ts.Exec(args[1], args[2:]...)); got != want {
+		ts.Fatalf("%s exits with %d, want %d", args[1], got, want)
+	}
+}
+
+func codeOf(ts *testscript.TestScript, err error) int {
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		ts.Fatalf("%v", err)
+	}
+	if exit == nil {
+		return 0
+	}
+	return exit.ExitCode()
+}
+
+// served is the process that serve has started last, a value of each script.
+type served struct {
+	*exec.Cmd
+	rest chan error // its output is copied
+}
+
+type servedKey struct{}
+
+var listeningAt = regexp.MustCompile(`listening on (\S+) provider=|"address":"([^"]+)"`)
+
+func serveWeft(ts *testscript.TestScript, _ bool, args []string) {
+	path, err := exec.LookPath("weft")
+	ts.Check(err)
+	s := ts.Value(servedKey{}).(*served)
+	*s = served{Cmd: exec.Command(path, args...), rest: make(chan error, 1)}
+	s.Dir = ts.Getenv("WORK")
+	s.Env = []string{
+		"IPATH_NO_BACKTRACE=1", "TMPDIR=" + ts.Getenv("TMPDIR"),
+		"LD_LIBRARY_PATH=" + ts.Getenv("LD_LIBRARY_PATH"), "GOCOVERDIR=" + ts.Getenv("GOCOVERDIR"),
+	}
+	stderr, err := os.Create(filepath.Join(s.Dir, "served.err"))
+	ts.Check(err)
+	s.Stderr = stderr
+	stdout, err := s.StdoutPipe()
+	ts.Check(err)
+	ts.Check(s.Start())
+	process := s.Cmd
+	ts.Defer(func() {
+		_ = process.Process.Kill()
+		_ = process.Wait() // an error where it was served to its end
+		_ = stderr.Close()
+		removeSharedMemory(process.Process.Pid)
+	})
+	lines := bufio.NewReader(stdout)
+	first, err := lines.ReadString('\n')
+	at := listeningAt.FindStringSubmatch(first)
+	if at == nil {
+		said, _ := os.ReadFile(stderr.Name())
+		ts.Fatalf("weft %q said %q (%v) and %s", args, first, err, said)
+	}
+	ts.Setenv("ADDRESS", at[1]+at[2])
+	out, err := os.Create(filepath.Join(s.Dir, "served.out"))
+	ts.Check(err)
+	_, err = out.WriteString(first)
+	ts.Check(err)
+	rest := s.rest
+	go func() {
+		_, err := io.Copy(out, lines)
+		rest <- errors.Join(err, out.Close())
+	}()
+}
+
+func awaitServed(ts *testscript.TestScript, _ bool, args []string) {
+	s := ts.Value(servedKey{}).(*served)
+	want := 0
+	if args[0] == "interrupt" {
+		ts.Check(s.Process.Signal(os.Interrupt))
+	} else {
+		var err error
+		want, err = strconv.Atoi(args[0])
+		ts.Check(err)
+	}
+	ts.Check(<-s.rest)
+	if got := codeOf(ts, s.Wait()); got != want {
+		said, _ := os.ReadFile(filepath.Join(s.Dir, "served.err"))
+		ts.Fatalf("the weft that serves exits with %d, want %d: %s", got, want, said)
+	}
+}
+
+func startHTTP(ts *testscript.TestScript, _ bool, _ []string) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	ts.Defer(server.Close)
+	ts.Setenv("ADDRESS", server.Listener.Addr().String())
+}
+
+func closePort(ts *testscript.TestScript, _ bool, _ []string) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	ts.Setenv("ADDRESS", l.Addr().String())
+	ts.Check(l.Close())
+}
+
+// startServer starts a server that says one thing to each who connects.
+func startServer(ts *testscript.TestScript, banner string) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	ts.Defer(func() { _ = l.Close() })
+	ts.Setenv("ADDRESS", l.Addr().String())
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.WriteString(conn, banner)
+			// Only when the peer has gone: a reset would take the banner along.
+			_, _ = io.Copy(io.Discard, conn)
+			_ = conn.Close()
+		}
+	}()
+}
+
+// removeSharedMemory removes what the shm provider of a process that was
+// killed could not.
+func removeSharedMemory(pid int) {
+	names, _ := filepath.Glob(fmt.Sprintf("/dev/shm/%d:*", pid))
+	for _, name := range names {
+		_ = os.Remove(name)
+	}
+}
