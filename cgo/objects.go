@@ -26,15 +26,21 @@ const (
 	AccessReceive uint64 = C.FI_RECV
 )
 
-// The objects of libfabric.
 type (
-	Fabric          struct{ p *C.struct_fid_fabric }
-	Domain          struct{ p *C.struct_fid_domain }
-	Endpoint        struct{ p *C.struct_fid_ep }
-	EventQueue      struct{ p *C.struct_fid_eq }
+	// Fabric is a fid_fabric.
+	Fabric struct{ p *C.struct_fid_fabric }
+	// Domain is a fid_domain.
+	Domain struct{ p *C.struct_fid_domain }
+	// Endpoint is a fid_ep.
+	Endpoint struct{ p *C.struct_fid_ep }
+	// EventQueue is a fid_eq.
+	EventQueue struct{ p *C.struct_fid_eq }
+	// CompletionQueue is a fid_cq.
 	CompletionQueue struct{ p *C.struct_fid_cq }
-	AddressVector   struct{ p *C.struct_fid_av }
-	Region          struct{ p *C.struct_fid_mr }
+	// AddressVector is a fid_av.
+	AddressVector struct{ p *C.struct_fid_av }
+	// Region is a fid_mr.
+	Region struct{ p *C.struct_fid_mr }
 )
 
 // OpenFabric opens the fabric that the info names.

@@ -168,9 +168,7 @@ func Dial(ctx context.Context, address string, config *Config) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return dial(ctx, address, c, func(offer *terms, tcp net.Conn) (*Reactor, error) {
-		return c.openFor(offer, tcp)
-	})
+	return dial(ctx, address, c, c.openFor)
 }
 
 // Dial connects to a listener at the host:port of its control connection; see

@@ -212,8 +212,13 @@ func TestListenAndDialOwnTheirDevices(t *testing.T) {
 
 func TestConfigErrors(t *testing.T) {
 	for _, c := range []Config{
-		{MaxMessage: -1}, {WindowMessages: 1 << 20}, {WindowBytes: -4}, {MaxConnections: 1 << 20},
-		{MaxHandshakes: -1}, {HandshakeTimeout: -1}, {EagerLimit: 1 << 20},
+		{MaxMessage: -1},
+		{WindowMessages: 1 << 20},
+		{WindowBytes: -4},
+		{MaxConnections: 1 << 20},
+		{MaxHandshakes: -1},
+		{HandshakeTimeout: -1},
+		{EagerLimit: 1 << 20},
 	} {
 		_, err := Open(&c)
 		var wrong *ConfigError

@@ -2,7 +2,6 @@ package efa
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"testing"
@@ -141,5 +140,3 @@ func closeBoth(t *testing.T, a, b *Conn) {
 	require.NoError(t, b.Close())
 	require.NoError(t, <-closed)
 }
-
-func name(i int) string { return fmt.Sprintf("%d", i) }

@@ -324,7 +324,7 @@ func (r *Reactor) failWaiting(c *Conn, err error) {
 			w.call, k.write = nil, nil
 			k.finish(0, c.error("write", err))
 		}
-		c.writes.Complete(c.writes.Push(w, 1), err)
+		_ = c.writes.Complete(c.writes.Push(w, 1), err)
 	}
 	r.releaseWrites(c)
 }

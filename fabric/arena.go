@@ -26,8 +26,7 @@ func NewArena(size int) (*Arena, error) {
 	size = (size + page - 1) / page * page
 	buf, err := syscall.Mmap(-1, 0, size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
 	if err != nil {
-		errno, _ := err.(syscall.Errno)
-		return nil, &Error{Op: "mmap", Errno: Errno(errno), Detail: strconv.Itoa(size) + " bytes"}
+		return nil, systemError("mmap of "+strconv.Itoa(size)+" bytes", err)
 	}
 	a := &Arena{buf: buf}
 	arenaBytes.Add(int64(size))
@@ -42,8 +41,7 @@ func (a *Arena) Bytes() []byte { return a.buf }
 func (a *Arena) Close() error {
 	return a.close(func() error {
 		if err := syscall.Munmap(a.buf); err != nil {
-			errno, _ := err.(syscall.Errno)
-			return &Error{Op: "munmap", Errno: Errno(errno)}
+			return systemError("munmap", err)
 		}
 		arenaBytes.Add(-int64(len(a.buf)))
 		a.buf = nil

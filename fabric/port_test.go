@@ -165,18 +165,18 @@ func TestCancel(t *testing.T) {
 func TestSlotsBoundOperations(t *testing.T) {
 	each(t, func(t *testing.T, provider string) {
 		a := open(t, provider, fabric.PortConfig{Operations: 16})
-		max := a.Attributes().MaxOperations
-		posts := make([]fabric.Op, max+1)
+		most := a.Attributes().MaxOperations
+		posts := make([]fabric.Op, most+1)
 		for i := range posts {
 			posts[i] = fabric.Op{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Tag: uint64(i), Buf: make([]byte, 8)}
 		}
-		if max >= 256 {
-			t.Fatalf("queue of %d entries where 16 were asked for", max)
+		if most >= 256 {
+			t.Fatalf("queue of %d entries where 16 were asked for", most)
 		}
 		_, err := a.Turn(posts, nil, 0)
 		require.NoError(t, err)
-		require.Equal(t, fabric.Refused, posts[max].Result)
-		require.LessOrEqual(t, a.InFlight(), max)
+		require.Equal(t, fabric.Refused, posts[most].Result)
+		require.LessOrEqual(t, a.InFlight(), most)
 	})
 }
 
