@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"slices"
 	"strings"
@@ -108,9 +109,12 @@ func candidate(name, source string) (*Info, error) {
 	}
 	if source != "" && infos[0].IP() {
 		hints.Source = source
-		at, err := Discover(hints)
-		if err == nil {
-			at = fitting(name, at)
+		// libfabric takes any address here, and fails to bind later.
+		var at []*Info
+		if bindable(source) {
+			if at, err = Discover(hints); err == nil {
+				at = fitting(name, at)
+			}
 		}
 		if len(at) == 0 {
 			return nil, &Error{
@@ -121,6 +125,16 @@ func candidate(name, source string) (*Info, error) {
 		infos = at
 	}
 	return infos[0], nil
+}
+
+// bindable says whether the host is an address of this machine.
+func bindable(host string) bool {
+	probe, err := net.ListenPacket("udp", net.JoinHostPort(host, "0"))
+	if err != nil {
+		return false
+	}
+	probe.Close()
+	return true
 }
 
 // fitting keeps what a Port can work with: the provider itself, ordered, with

@@ -125,6 +125,9 @@ func (e *Endpoint) Turn(posts []Op, completions []Completion, spins int) (reaped
 //
 // Implements: ssize_t fi_cq_sreadfrom(...)
 func (e *Endpoint) TurnWait(posts []Op, completions []Completion, waitMS int) (reaped int, err error) {
+	if q := e.queue; q != nil && !q.canBlock {
+		return 0, &Error{Op: "fi_cq_sread", Provider: e.provider, Errno: Errno(syscall.ENOSYS), Detail: "the queue has no wait object"}
+	}
 	return e.takeTurn(posts, completions, 0, waitMS)
 }
 

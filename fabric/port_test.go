@@ -346,3 +346,131 @@ func TestTurnDoesNotAllocate(t *testing.T) {
 		require.NoError(t, failure)
 	})
 }
+
+// Blocking inside the provider (fi_cq_sread) ends with what arrives, and with
+// the time allowed.
+func TestTurnWait(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		choice, err := fabric.Choose(fabric.Preference{Providers: []string{provider}, Source: "127.0.0.1"})
+		require.NoError(t, err)
+		f, err := choice.Info.OpenFabric()
+		require.NoError(t, err)
+		d, err := f.OpenDomain(choice.Info)
+		require.NoError(t, err)
+		ev, err := f.OpenEventQueue()
+		require.NoError(t, err)
+		type end struct {
+			e *fabric.Endpoint
+			q *fabric.CompletionQueue
+			v *fabric.AddressVector
+		}
+		var ends [2]end
+		for i := range ends {
+			q, err := d.OpenCompletionQueue(64)
+			require.NoError(t, err)
+			v, err := d.OpenAddressVector()
+			require.NoError(t, err)
+			e, err := d.OpenEndpoint()
+			require.NoError(t, err)
+			require.NoError(t, e.Enable(v, q, ev))
+			ends[i] = end{e, q, v}
+		}
+		closeEnds := func() {
+			for _, x := range ends {
+				for _, close := range []func() error{x.e.Close, x.q.Close, x.v.Close} {
+					require.NoError(t, close())
+				}
+			}
+			for _, close := range []func() error{ev.Close, d.Close, f.Close} {
+				require.NoError(t, close())
+			}
+		}
+		done := make([]fabric.Completion, 4)
+		n, err := ends[0].e.TurnWait(nil, done, 1)
+		if provider == "shm" {
+			require.ErrorIs(t, err, fabric.ErrNotSupported)
+			closeEnds()
+			return
+		}
+		require.NoError(t, err)
+		require.Zero(t, n)
+		name, err := ends[0].e.Name()
+		require.NoError(t, err)
+		to, err := ends[1].v.Insert(name)
+		require.NoError(t, err)
+		got := make([]byte, 8)
+		_, err = ends[0].e.Turn([]fabric.Op{{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Tag: 1, Buf: got, Context: 5}}, nil, 0)
+		require.NoError(t, err)
+		stop, stopped := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(stopped)
+			posts := []fabric.Op{{Kind: fabric.OpTaggedInject, Peer: to, Tag: 1, Buf: []byte("wake")}}
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if _, err := ends[1].e.Turn(posts, nil, 0); err != nil {
+					t.Error(err)
+					return
+				}
+				if len(posts) > 0 && posts[0].Result == fabric.Posted {
+					posts = nil
+				}
+			}
+		}()
+		for deadline := time.Now().Add(30 * time.Second); n == 0 && time.Now().Before(deadline); {
+			n, err = ends[0].e.TurnWait(nil, done, 1000)
+			require.NoError(t, err)
+		}
+		close(stop)
+		<-stopped
+		require.Equal(t, 1, n)
+		require.EqualValues(t, 5, done[0].Context)
+		require.Equal(t, "wake", string(got[:done[0].Len]))
+		closeEnds()
+	})
+}
+
+// Registered memory goes out and comes in by its descriptor.
+func TestRegisteredMemory(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		a, b, toB, _ := pair(t, provider)
+		const size = 64 << 10
+		var bufs [2][]byte
+		var descriptors [2]fabric.Descriptor
+		for i, p := range []*fabric.Port{a, b} {
+			arena, err := fabric.NewArena(size)
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, arena.Close()) })
+			region, err := p.Register(arena.Bytes())
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, region.Close()) })
+			bufs[i], descriptors[i] = arena.Bytes(), region.Descriptor()
+		}
+		for i := range bufs[0] {
+			bufs[0][i] = byte(i * 7)
+		}
+		_, fromB := exchange(t, a, b,
+			[]fabric.Op{{Kind: fabric.OpTaggedSend, Peer: toB, Tag: 9, Buf: bufs[0], Descriptor: descriptors[0], Fixed: true}},
+			[]fabric.Op{{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Tag: 9, Buf: bufs[1], Descriptor: descriptors[1], Fixed: true}}, 1, 1)
+		require.NoError(t, fromB[0].Err)
+		require.True(t, bytes.Equal(bufs[0], bufs[1]))
+		_, err := a.Register(nil)
+		require.ErrorIs(t, err, fabric.ErrInvalid)
+	})
+}
+
+// A truncated message fails its receive alone, with both lengths to be had.
+func TestTruncation(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		a, b, toB, _ := pair(t, provider)
+		got := bytes.Repeat([]byte{0xee}, 64)
+		_, fromB := exchange(t, a, b,
+			[]fabric.Op{{Kind: fabric.OpTaggedSend, Peer: toB, Tag: 1, Buf: make([]byte, 100)}},
+			[]fabric.Op{{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Tag: 1, Buf: got[:40]}}, 1, 1)
+		require.ErrorIs(t, fromB[0].Err, fabric.ErrTruncated)
+		require.Equal(t, bytes.Repeat([]byte{0xee}, 24), got[40:], "bytes beyond the buffer")
+	})
+}

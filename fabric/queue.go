@@ -16,6 +16,9 @@ type CompletionQueue struct {
 	raw    cgo.CompletionQueue
 	domain *Domain
 	waitFD int
+	// canBlock: it has a wait object. Without one shm crashes in fi_cq_sread,
+	// and with the only one it makes it never comes back, whatever the timeout.
+	canBlock bool
 
 	slots cgo.Slots
 	table []slot
@@ -50,10 +53,13 @@ func (d *Domain) OpenCompletionQueue(size int) (*CompletionQueue, error) {
 	}
 	q := &CompletionQueue{domain: d, waitFD: -1}
 	raw, actual, code := d.raw.OpenCompletionQueue(size, cgo.WaitFD)
-	if code != 0 {
+	if code == 0 {
+		q.canBlock = true
+		if fd, code := raw.WaitDescriptor(); code == 0 {
+			q.waitFD = fd
+		}
+	} else {
 		raw, actual, code = d.raw.OpenCompletionQueue(size, cgo.WaitNone)
-	} else if fd, code := raw.WaitDescriptor(); code == 0 {
-		q.waitFD = fd
 	}
 	if code != 0 {
 		return nil, fail("fi_cq_open", d.provider, int(code))
