@@ -7,12 +7,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <sys/uio.h>
+
 #include <rdma/fabric.h>
+#include <rdma/fi_atomic.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 
 // What to ask fi_getinfo for. Zero and NULL mean "no wish".
@@ -93,11 +97,41 @@ struct weft_slot {
 
 enum {
 	WEFT_TSEND = 1,
-	WEFT_TRECV = 2,
-	WEFT_TINJECT = 3,
+	WEFT_TRECV,
+	WEFT_TINJECT,
+	WEFT_SEND,
+	WEFT_RECV,
+	WEFT_INJECT,
+	WEFT_READ,
+	WEFT_WRITE,
+	WEFT_WRITE_INJECT,
+	WEFT_ATOMIC,
+	WEFT_ATOMIC_INJECT,
+	WEFT_FETCH,
+	WEFT_COMPARE,
 };
 
-// One operation to post. Laid out like Op in turn.go.
+#define WEFT_VECTORS 8
+
+// What an operation has beyond a buffer, a peer and a tag. Laid out like Extra
+// in operation.go.
+struct weft_extra {
+	uint64_t flags;
+	uint64_t data;
+	uint64_t remote_address;
+	uint64_t remote_key;
+	uint32_t datatype;
+	uint32_t atomic;
+	uintptr_t compare; // as long as the operation's buffer
+	uintptr_t compare_desc;
+	uintptr_t result; // likewise
+	uintptr_t result_desc;
+	uint64_t vectors; // how many of the following; 0: the operation's buffer
+	struct iovec vector[WEFT_VECTORS];
+	void *desc[WEFT_VECTORS];
+};
+
+// One operation to post. Laid out like Op in operation.go.
 struct weft_op {
 	uint32_t kind;
 	int32_t result; // 0: posted; negative: an error of libfabric
@@ -109,7 +143,10 @@ struct weft_op {
 	uintptr_t desc;
 	struct weft_slot *slot;
 	uint64_t token;
+	struct weft_extra *extra; // NULL: the plain form of the call
 };
+
+int weft_post(struct fid_ep *ep, struct weft_op *op);
 
 #define WEFT_TEXTS 8
 #define WEFT_TEXT_SIZE 128

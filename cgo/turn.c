@@ -2,32 +2,6 @@
 
 #include <string.h>
 
-static int post(struct fid_ep *ep, struct weft_op *op)
-{
-	ssize_t ret;
-
-	if (op->slot) {
-		op->slot->token = op->token;
-		op->slot->kind = op->kind;
-	}
-	switch (op->kind) {
-	case WEFT_TSEND:
-		ret = fi_tsend(ep, (void *)op->buf, op->len, (void *)op->desc,
-			       op->peer, op->tag, op->slot);
-		break;
-	case WEFT_TRECV:
-		ret = fi_trecv(ep, (void *)op->buf, op->len, (void *)op->desc,
-			       op->peer, op->tag, op->ignore, op->slot);
-		break;
-	case WEFT_TINJECT:
-		ret = fi_tinject(ep, (void *)op->buf, op->len, op->peer, op->tag);
-		break;
-	default:
-		ret = -FI_EINVAL;
-	}
-	return (int)ret;
-}
-
 // How many directions (a peer, or receiving) may be out of room before the rest
 // of a turn's operations is left for the next turn.
 #define REFUSALS 8
@@ -41,7 +15,7 @@ static void post_all(struct weft_turn *t)
 	t->posted = 0;
 	for (i = 0; i < t->op_count; i++) {
 		struct weft_op *op = &t->ops[i];
-		int receive = op->kind == WEFT_TRECV;
+		int receive = op->kind == WEFT_TRECV || op->kind == WEFT_RECV;
 
 		// An operation must not overtake an earlier one of its direction.
 		if (receive && receives_refused) {
@@ -57,7 +31,7 @@ static void post_all(struct weft_turn *t)
 				continue;
 			}
 		}
-		op->result = post(t->ep, op);
+		op->result = weft_post(t->ep, op);
 		if (op->result == 0)
 			t->posted++;
 		else if (op->result == -FI_EAGAIN) {

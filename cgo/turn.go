@@ -10,29 +10,6 @@ import "C"
 
 import "unsafe"
 
-// Kinds of operation.
-const (
-	KindTaggedSend    uint32 = C.WEFT_TSEND
-	KindTaggedReceive uint32 = C.WEFT_TRECV
-	KindTaggedInject  uint32 = C.WEFT_TINJECT
-)
-
-// Op is one operation to post, laid out like struct weft_op. Buf is an address
-// and not a pointer because the struct lives in C memory: whoever fills it in
-// keeps the memory alive and in place until the operation is complete.
-type Op struct {
-	Kind       uint32
-	Result     int32 // 0: posted; negative: an error of libfabric
-	Peer       uint64
-	Tag        uint64
-	Ignore     uint64
-	Buf        uintptr
-	Len        uint64
-	Descriptor uintptr
-	Slot       uintptr
-	Token      uint64
-}
-
 // Completion is the end of one operation, laid out like struct weft_completion.
 type Completion struct {
 	Token         uint64 // all ones: libfabric gave no context
@@ -55,8 +32,6 @@ const NoToken = ^uint64(0)
 // The two sides must agree on every layout: the compiler refuses a negative
 // array size on either inequality.
 var (
-	_ [unsafe.Sizeof(Op{}) - C.sizeof_struct_weft_op]byte
-	_ [C.sizeof_struct_weft_op - unsafe.Sizeof(Op{})]byte
 	_ [unsafe.Sizeof(Completion{}) - C.sizeof_struct_weft_completion]byte
 	_ [C.sizeof_struct_weft_completion - unsafe.Sizeof(Completion{})]byte
 )
@@ -97,6 +72,7 @@ type Turn struct {
 	c *C.struct_weft_turn
 	// Ops and Completions are the two arrays in C memory.
 	Ops         []Op
+	Extras      []Extra // Ops[i].Extra may point to Extras[i]
 	Completions []Completion
 }
 
@@ -105,13 +81,18 @@ func NewTurn(e Endpoint, q CompletionQueue, ops, completions int) (*Turn, bool) 
 	c := (*C.struct_weft_turn)(allocate(PurposeTurns, 1, C.sizeof_struct_weft_turn))
 	o := allocate(PurposeTurns, ops, unsafe.Sizeof(Op{}))
 	r := allocate(PurposeTurns, completions, unsafe.Sizeof(Completion{}))
-	if c == nil || o == nil || r == nil {
+	x := allocate(PurposeTurns, ops, unsafe.Sizeof(Extra{}))
+	if c == nil || o == nil || x == nil || r == nil {
 		release(PurposeTurns, unsafe.Pointer(c), 1, C.sizeof_struct_weft_turn)
 		release(PurposeTurns, o, ops, unsafe.Sizeof(Op{}))
+		release(PurposeTurns, x, ops, unsafe.Sizeof(Extra{}))
 		release(PurposeTurns, r, completions, unsafe.Sizeof(Completion{}))
 		return nil, false
 	}
-	t := &Turn{c: c, Ops: unsafe.Slice((*Op)(o), ops), Completions: unsafe.Slice((*Completion)(r), completions)}
+	t := &Turn{
+		c: c, Ops: unsafe.Slice((*Op)(o), ops), Extras: unsafe.Slice((*Extra)(x), ops),
+		Completions: unsafe.Slice((*Completion)(r), completions),
+	}
 	c.ep, c.cq = e.p, q.p
 	c.ops = (*C.struct_weft_op)(o)
 	c.completions = (*C.struct_weft_completion)(r)
@@ -121,6 +102,7 @@ func NewTurn(e Endpoint, q CompletionQueue, ops, completions int) (*Turn, bool) 
 // Free releases the memory of the turn.
 func (t *Turn) Free() {
 	release(PurposeTurns, unsafe.Pointer(unsafe.SliceData(t.Ops)), len(t.Ops), unsafe.Sizeof(Op{}))
+	release(PurposeTurns, unsafe.Pointer(unsafe.SliceData(t.Extras)), len(t.Extras), unsafe.Sizeof(Extra{}))
 	release(PurposeTurns, unsafe.Pointer(unsafe.SliceData(t.Completions)), len(t.Completions), unsafe.Sizeof(Completion{}))
 	release(PurposeTurns, unsafe.Pointer(t.c), 1, C.sizeof_struct_weft_turn)
 	*t = Turn{}
@@ -130,9 +112,6 @@ func (t *Turn) Free() {
 // Completions; it returns how many. While there is nothing to read it tries
 // spins times more, and then blocks for up to waitMS milliseconds.
 //
-// Implements: ssize_t fi_tsend(struct fid_ep *ep, const void *buf, size_t len, void *desc, fi_addr_t dest_addr, uint64_t tag, void *context)
-// Implements: ssize_t fi_trecv(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t src_addr, uint64_t tag, uint64_t ignore, void *context)
-// Implements: ssize_t fi_tinject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest_addr, uint64_t tag)
 // Implements: ssize_t fi_cq_readfrom(struct fid_cq *cq, void *buf, size_t count, fi_addr_t *src_addr)
 // Implements: ssize_t fi_cq_sreadfrom(struct fid_cq *cq, void *buf, size_t count, fi_addr_t *src_addr, const void *cond, int timeout)
 // Implements: ssize_t fi_cq_readerr(struct fid_cq *cq, struct fi_cq_err_entry *buf, uint64_t flags)

@@ -1,0 +1,265 @@
+#include "shim.h"
+
+#include <string.h>
+
+// Each kind of operation uses the simplest call that can carry it: the plain one
+// without extras, the vector form for several buffers, the data form for an
+// immediate, and the message form with flags for everything else.
+
+static int needs_message(const struct weft_extra *x)
+{
+	return (x->flags & ~FI_REMOTE_CQ_DATA) != 0 ||
+	       ((x->flags & FI_REMOTE_CQ_DATA) && x->vectors > 1);
+}
+
+// buffers returns the operation's memory as a vector.
+static size_t buffers(const struct weft_op *op, struct iovec *one, void **desc,
+		      const struct iovec **iov, void ***descs)
+{
+	struct weft_extra *x = op->extra;
+
+	if (x && x->vectors) {
+		*iov = x->vector;
+		*descs = x->desc;
+		return x->vectors;
+	}
+	one->iov_base = (void *)op->buf;
+	one->iov_len = op->len;
+	*desc = (void *)op->desc;
+	*iov = one;
+	*descs = desc;
+	return 1;
+}
+
+static ssize_t post_message(struct fid_ep *ep, const struct weft_op *op)
+{
+	struct weft_extra *x = op->extra;
+	const struct iovec *iov;
+	struct iovec one;
+	void *desc, **descs;
+	struct fi_msg msg;
+	size_t n;
+
+	if (op->kind == WEFT_INJECT)
+		return x ? fi_injectdata(ep, (void *)op->buf, op->len, x->data,
+					 op->peer)
+			 : fi_inject(ep, (void *)op->buf, op->len, op->peer);
+	if (!x)
+		return op->kind == WEFT_SEND
+			       ? fi_send(ep, (void *)op->buf, op->len,
+					 (void *)op->desc, op->peer, op->slot)
+			       : fi_recv(ep, (void *)op->buf, op->len,
+					 (void *)op->desc, op->peer, op->slot);
+	n = buffers(op, &one, &desc, &iov, &descs);
+	if (needs_message(x)) {
+		memset(&msg, 0, sizeof msg);
+		msg.msg_iov = iov;
+		msg.desc = descs;
+		msg.iov_count = n;
+		msg.addr = op->peer;
+		msg.context = op->slot;
+		msg.data = x->data;
+		return op->kind == WEFT_SEND ? fi_sendmsg(ep, &msg, x->flags)
+					     : fi_recvmsg(ep, &msg, x->flags);
+	}
+	if (op->kind == WEFT_RECV)
+		return fi_recvv(ep, iov, descs, n, op->peer, op->slot);
+	if (x->flags & FI_REMOTE_CQ_DATA)
+		return fi_senddata(ep, iov->iov_base, iov->iov_len, *descs,
+				   x->data, op->peer, op->slot);
+	return fi_sendv(ep, iov, descs, n, op->peer, op->slot);
+}
+
+static ssize_t post_tagged(struct fid_ep *ep, const struct weft_op *op)
+{
+	struct weft_extra *x = op->extra;
+	const struct iovec *iov;
+	struct iovec one;
+	void *desc, **descs;
+	struct fi_msg_tagged msg;
+	size_t n;
+
+	if (op->kind == WEFT_TINJECT)
+		return x ? fi_tinjectdata(ep, (void *)op->buf, op->len, x->data,
+					  op->peer, op->tag)
+			 : fi_tinject(ep, (void *)op->buf, op->len, op->peer,
+				      op->tag);
+	if (!x)
+		return op->kind == WEFT_TSEND
+			       ? fi_tsend(ep, (void *)op->buf, op->len,
+					  (void *)op->desc, op->peer, op->tag,
+					  op->slot)
+			       : fi_trecv(ep, (void *)op->buf, op->len,
+					  (void *)op->desc, op->peer, op->tag,
+					  op->ignore, op->slot);
+	n = buffers(op, &one, &desc, &iov, &descs);
+	if (needs_message(x)) {
+		memset(&msg, 0, sizeof msg);
+		msg.msg_iov = iov;
+		msg.desc = descs;
+		// A peek has no buffer to fill.
+		msg.iov_count = (x->flags & (FI_PEEK | FI_DISCARD)) && !op->len
+					? 0 : n;
+		msg.addr = op->peer;
+		msg.tag = op->tag;
+		msg.ignore = op->ignore;
+		msg.context = op->slot;
+		msg.data = x->data;
+		return op->kind == WEFT_TSEND ? fi_tsendmsg(ep, &msg, x->flags)
+					      : fi_trecvmsg(ep, &msg, x->flags);
+	}
+	if (op->kind == WEFT_TRECV)
+		return fi_trecvv(ep, iov, descs, n, op->peer, op->tag,
+				 op->ignore, op->slot);
+	if (x->flags & FI_REMOTE_CQ_DATA)
+		return fi_tsenddata(ep, iov->iov_base, iov->iov_len, *descs,
+				    x->data, op->peer, op->tag, op->slot);
+	return fi_tsendv(ep, iov, descs, n, op->peer, op->tag, op->slot);
+}
+
+static ssize_t post_rma(struct fid_ep *ep, const struct weft_op *op)
+{
+	struct weft_extra *x = op->extra;
+	const struct iovec *iov;
+	struct iovec one;
+	void *desc, **descs;
+	struct fi_msg_rma msg;
+	struct fi_rma_iov remote;
+	size_t n, i;
+
+	if (op->kind == WEFT_WRITE_INJECT)
+		return (x->flags & FI_REMOTE_CQ_DATA)
+			       ? fi_inject_writedata(ep, (void *)op->buf, op->len,
+						     x->data, op->peer,
+						     x->remote_address,
+						     x->remote_key)
+			       : fi_inject_write(ep, (void *)op->buf, op->len,
+						 op->peer, x->remote_address,
+						 x->remote_key);
+	n = buffers(op, &one, &desc, &iov, &descs);
+	if (needs_message(x)) {
+		memset(&msg, 0, sizeof msg);
+		memset(&remote, 0, sizeof remote);
+		remote.addr = x->remote_address;
+		remote.key = x->remote_key;
+		for (i = 0; i < n; i++)
+			remote.len += iov[i].iov_len;
+		msg.msg_iov = iov;
+		msg.desc = descs;
+		msg.iov_count = n;
+		msg.addr = op->peer;
+		msg.rma_iov = &remote;
+		msg.rma_iov_count = 1;
+		msg.context = op->slot;
+		msg.data = x->data;
+		return op->kind == WEFT_READ ? fi_readmsg(ep, &msg, x->flags)
+					     : fi_writemsg(ep, &msg, x->flags);
+	}
+	if (n == 1 && op->kind == WEFT_READ)
+		return fi_read(ep, iov->iov_base, iov->iov_len, *descs, op->peer,
+			       x->remote_address, x->remote_key, op->slot);
+	if (op->kind == WEFT_READ)
+		return fi_readv(ep, iov, descs, n, op->peer, x->remote_address,
+				x->remote_key, op->slot);
+	if (x->flags & FI_REMOTE_CQ_DATA)
+		return fi_writedata(ep, iov->iov_base, iov->iov_len, *descs,
+				    x->data, op->peer, x->remote_address,
+				    x->remote_key, op->slot);
+	if (n == 1)
+		return fi_write(ep, iov->iov_base, iov->iov_len, *descs, op->peer,
+				x->remote_address, x->remote_key, op->slot);
+	return fi_writev(ep, iov, descs, n, op->peer, x->remote_address,
+			 x->remote_key, op->slot);
+}
+
+static ssize_t post_atomic(struct fid_ep *ep, const struct weft_op *op)
+{
+	struct weft_extra *x = op->extra;
+	enum fi_datatype type = (enum fi_datatype)x->datatype;
+	enum fi_op what = (enum fi_op)x->atomic;
+	struct fi_ioc one, compare, result;
+	struct fi_rma_ioc remote;
+	struct fi_msg_atomic msg;
+	void *desc = (void *)op->desc, *compare_desc = (void *)x->compare_desc,
+	     *result_desc = (void *)x->result_desc;
+	void *buf = (void *)op->buf;
+
+	// op->len counts values here.
+	if (op->kind == WEFT_ATOMIC_INJECT)
+		return fi_inject_atomic(ep, buf, op->len, op->peer,
+					x->remote_address, x->remote_key, type,
+					what);
+	if (!x->flags) {
+		if (op->kind == WEFT_ATOMIC)
+			return fi_atomic(ep, buf, op->len, desc, op->peer,
+					 x->remote_address, x->remote_key, type,
+					 what, op->slot);
+		if (op->kind == WEFT_FETCH)
+			return fi_fetch_atomic(ep, buf, op->len, desc,
+					       (void *)x->result, result_desc,
+					       op->peer, x->remote_address,
+					       x->remote_key, type, what,
+					       op->slot);
+		return fi_compare_atomic(ep, buf, op->len, desc,
+					 (void *)x->compare, compare_desc,
+					 (void *)x->result, result_desc, op->peer,
+					 x->remote_address, x->remote_key, type,
+					 what, op->slot);
+	}
+	memset(&msg, 0, sizeof msg);
+	memset(&remote, 0, sizeof remote);
+	one.addr = buf;
+	one.count = op->len;
+	compare.addr = (void *)x->compare;
+	compare.count = op->len;
+	result.addr = (void *)x->result;
+	result.count = op->len;
+	remote.addr = x->remote_address;
+	remote.count = op->len;
+	remote.key = x->remote_key;
+	msg.msg_iov = &one;
+	msg.desc = &desc;
+	msg.iov_count = 1;
+	msg.addr = op->peer;
+	msg.rma_iov = &remote;
+	msg.rma_iov_count = 1;
+	msg.datatype = type;
+	msg.op = what;
+	msg.context = op->slot;
+	msg.data = x->data;
+	if (op->kind == WEFT_ATOMIC)
+		return fi_atomicmsg(ep, &msg, x->flags);
+	if (op->kind == WEFT_FETCH)
+		return fi_fetch_atomicmsg(ep, &msg, &result, &result_desc, 1,
+					  x->flags);
+	return fi_compare_atomicmsg(ep, &msg, &compare, &compare_desc, 1, &result,
+				    &result_desc, 1, x->flags);
+}
+
+int weft_post(struct fid_ep *ep, struct weft_op *op)
+{
+	if (op->slot) {
+		op->slot->token = op->token;
+		op->slot->kind = op->kind;
+	}
+	switch (op->kind) {
+	case WEFT_TSEND:
+	case WEFT_TRECV:
+	case WEFT_TINJECT:
+		return (int)post_tagged(ep, op);
+	case WEFT_SEND:
+	case WEFT_RECV:
+	case WEFT_INJECT:
+		return (int)post_message(ep, op);
+	case WEFT_READ:
+	case WEFT_WRITE:
+	case WEFT_WRITE_INJECT:
+		return op->extra ? (int)post_rma(ep, op) : -FI_EINVAL;
+	case WEFT_ATOMIC:
+	case WEFT_ATOMIC_INJECT:
+	case WEFT_FETCH:
+	case WEFT_COMPARE:
+		return op->extra ? (int)post_atomic(ep, op) : -FI_EINVAL;
+	}
+	return -FI_EINVAL;
+}

@@ -1,0 +1,28 @@
+package fabric
+
+import (
+	"github.com/weft-go/weft/cgo"
+)
+
+// Fabric is an open network (fid_fabric). Its methods may be called from any
+// goroutine.
+type Fabric struct {
+	handle
+	raw cgo.Fabric
+}
+
+// OpenFabric opens the network that the info names.
+func (i *Info) OpenFabric() (*Fabric, error) {
+	raw, code := cgo.OpenFabric(i.raw)
+	if code != 0 {
+		return nil, fail("fi_fabric", i.Provider(), int(code))
+	}
+	f := &Fabric{raw: raw}
+	f.open("fabric", i.Provider())
+	return f, nil
+}
+
+// Close closes the fabric. ErrBusy says what is still open in it.
+func (f *Fabric) Close() error {
+	return f.close(func() error { return fail("fi_close of fabric", f.provider, int(f.raw.Close())) })
+}
