@@ -251,6 +251,11 @@ int weft_wait_fd(struct fid *fid, int *fd)
 	return fi_control(fid, FI_GETWAIT, fd);
 }
 
+int weft_cq_signal(struct fid_cq *cq)
+{
+	return fi_cq_signal(cq);
+}
+
 int weft_trywait(struct fid_fabric *fabric, struct fid *fid)
 {
 	return fi_trywait(fabric, &fid, 1);

@@ -202,6 +202,11 @@ func (q CompletionQueue) WaitDescriptor() (int, Code) {
 	return int(fd), code
 }
 
+// Signal ends a blocking read.
+//
+// Implements: int fi_cq_signal(struct fid_cq *cq)
+func (q CompletionQueue) Signal() Code { return codeOf(C.weft_cq_signal(q.p)) }
+
 // Event is one entry of an event queue; Err is 0 unless it is an error.
 type Event struct {
 	Event         uint32

@@ -73,6 +73,7 @@ const (
 	FlagPeek             uint64 = C.FI_PEEK
 	FlagClaim            uint64 = C.FI_CLAIM
 	FlagDiscard          uint64 = C.FI_DISCARD
+	FlagRemoteWrite      uint64 = C.FI_REMOTE_WRITE
 )
 
 // Vector is one buffer of several, laid out like struct iovec.

@@ -242,23 +242,28 @@ int weft_post(struct fid_ep *ep, struct weft_op *op)
 		op->slot->token = op->token;
 		op->slot->kind = op->kind;
 	}
+	// An endpoint without a capability may have no calls for it at all.
 	switch (op->kind) {
 	case WEFT_TSEND:
 	case WEFT_TRECV:
 	case WEFT_TINJECT:
-		return (int)post_tagged(ep, op);
+		return ep->tagged ? (int)post_tagged(ep, op) : -FI_ENOSYS;
 	case WEFT_SEND:
 	case WEFT_RECV:
 	case WEFT_INJECT:
-		return (int)post_message(ep, op);
+		return ep->msg ? (int)post_message(ep, op) : -FI_ENOSYS;
 	case WEFT_READ:
 	case WEFT_WRITE:
 	case WEFT_WRITE_INJECT:
+		if (!ep->rma)
+			return -FI_ENOSYS;
 		return op->extra ? (int)post_rma(ep, op) : -FI_EINVAL;
 	case WEFT_ATOMIC:
 	case WEFT_ATOMIC_INJECT:
 	case WEFT_FETCH:
 	case WEFT_COMPARE:
+		if (!ep->atomic)
+			return -FI_ENOSYS;
 		return op->extra ? (int)post_atomic(ep, op) : -FI_EINVAL;
 	}
 	return -FI_EINVAL;

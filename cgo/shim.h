@@ -73,6 +73,7 @@ uintptr_t weft_mr_desc(struct fid_mr *mr);
 uint64_t weft_mr_key(struct fid_mr *mr);
 int weft_cancel(struct fid_ep *ep, void *context);
 int weft_wait_fd(struct fid *fid, int *fd);
+int weft_cq_signal(struct fid_cq *cq);
 int weft_trywait(struct fid_fabric *fabric, struct fid *fid);
 
 // One event, or error, of an event queue.
@@ -166,6 +167,7 @@ struct weft_completion {
 	int32_t prov_errno;
 	int32_t text; // index into texts, or -1
 	int32_t pad;
+	uintptr_t buf; // where a message of a multi-receive is
 };
 
 // One turn: what to post, where to put what is read. Laid out like turn in

@@ -46,11 +46,16 @@ static void post_all(struct weft_turn *t)
 static void fill(struct weft_completion *c, const struct fi_cq_tagged_entry *e,
 		 uint64_t source)
 {
-	const struct weft_slot *slot = e->op_context;
+	// What a peer did to this side's memory belongs to no operation, and its
+	// context is whatever the provider left there.
+	const struct weft_slot *slot =
+		(e->flags & (FI_REMOTE_WRITE | FI_REMOTE_READ)) ? NULL
+								: e->op_context;
 
 	c->token = slot ? slot->token : UINT64_MAX;
 	c->kind = slot ? slot->kind : 0;
 	c->flags = e->flags;
+	c->buf = (uintptr_t)e->buf;
 	c->len = e->len;
 	c->tag = e->tag;
 	c->data = e->data;
@@ -78,7 +83,8 @@ static int fill_error(struct weft_turn *t, struct weft_completion *c)
 		t->error = (int)ret;
 		return 0;
 	}
-	slot = e.op_context;
+	slot = (e.flags & (FI_REMOTE_WRITE | FI_REMOTE_READ)) ? NULL : e.op_context;
+	c->buf = (uintptr_t)e.buf;
 	c->token = slot ? slot->token : UINT64_MAX;
 	c->kind = slot ? slot->kind : 0;
 	c->flags = e.flags;

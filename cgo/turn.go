@@ -24,6 +24,7 @@ type Completion struct {
 	ProviderErrno int32
 	text          int32
 	_             int32
+	Buf           uintptr // where a message of a multi-receive is
 }
 
 // NoToken is the token of a completion that has no context.

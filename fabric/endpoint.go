@@ -18,10 +18,11 @@ type Endpoint struct {
 	handle
 	raw    cgo.Endpoint
 	domain *Domain
-	queue  *CompletionQueue
-	vector *AddressVector
-	events *EventQueue
-	turn   *cgo.Turn
+	turn   *cgo.Turn // nil until the endpoint is enabled
+	// Where operations complete: often one queue for both directions. An
+	// endpoint may also have one for one direction only.
+	send    *CompletionQueue
+	receive *CompletionQueue
 }
 
 // OpenEndpoint makes an endpoint of the domain's kind. It can be used after
@@ -81,15 +82,33 @@ func (e *Endpoint) Enable(v *AddressVector, q *CompletionQueue, ev *EventQueue) 
 		return fail("fi_ep_bind of completion queue", e.provider, int(code))
 	}
 	e.adopt(&q.handle)
+	return e.activate(q, q)
+}
+
+// activate is the end of enabling: everything is bound. send and receive are the
+// queues of the two directions; one of them may be nil.
+func (e *Endpoint) activate(send, receive *CompletionQueue) error {
 	if code := e.raw.Enable(); code != 0 {
 		return fail("fi_enable", e.provider, int(code))
 	}
-	turn, ok := cgo.NewTurn(e.raw, q.raw, turnOps, turnOps)
+	first := send
+	if first == nil {
+		first = receive
+	}
+	turn, ok := cgo.NewTurn(e.raw, first.raw, turnOps, turnOps)
 	if !ok {
 		return fail("turn", e.provider, int(syscall.ENOMEM))
 	}
-	e.queue, e.vector, e.events, e.turn = q, v, ev, turn
+	e.send, e.receive, e.turn = send, receive, turn
 	return nil
+}
+
+// queue is where operations of a kind complete.
+func (e *Endpoint) queue(k OpKind) *CompletionQueue {
+	if kinds[k].receive {
+		return e.receive
+	}
+	return e.send
 }
 
 // Name returns the endpoint's own address, for peers to insert (fi_getname).
@@ -121,12 +140,17 @@ func (e *Endpoint) Turn(posts []Op, completions []Completion, spins int) (reaped
 
 // TurnWait is Turn that, with nothing to read, blocks for up to waitMS
 // milliseconds inside the provider (fi_cq_sread). The thread is blocked, not
-// only the goroutine; ErrNotSupported says that the provider cannot.
+// only the goroutine; ErrNotSupported says that the provider cannot. With two
+// queues, it blocks in that of sends.
 //
 // Implements: ssize_t fi_cq_sreadfrom(...)
 func (e *Endpoint) TurnWait(posts []Op, completions []Completion, waitMS int) (reaped int, err error) {
-	if q := e.queue; q != nil && !q.canBlock {
-		return 0, &Error{Op: "fi_cq_sread", Provider: e.provider, Errno: Errno(syscall.ENOSYS), Detail: "the queue has no wait object"}
+	for _, q := range []*CompletionQueue{e.send, e.receive} {
+		if q != nil {
+			if err := q.blocks(); err != nil {
+				return 0, err
+			}
+		}
 	}
 	return e.takeTurn(posts, completions, 0, waitMS)
 }
@@ -136,18 +160,22 @@ func (e *Endpoint) takeTurn(posts []Op, completions []Completion, spins, waitMS 
 		return 0, err
 	}
 	defer e.leave()
-	t, q := e.turn, e.queue
+	t := e.turn
 	if t == nil {
 		return 0, e.notEnabled("turn")
 	}
+	first, second := e.send, e.receive
+	if first == nil {
+		first, second = second, nil
+	}
 	n := 0
 	for n < len(posts) && n < len(t.Ops) {
-		if !e.stage(&posts[n], &t.Ops[n]) {
+		if !e.stage(&posts[n], &t.Ops[n], &t.Extras[n]) {
 			break
 		}
 		n++
 	}
-	reaped, code := t.Take(n, min(len(completions), len(t.Completions)), spins, waitMS)
+	reaped, err = first.reap(t, n, completions, spins, waitMS)
 	for i := range n {
 		e.settle(&posts[i], &t.Ops[i])
 	}
@@ -156,41 +184,77 @@ func (e *Endpoint) takeTurn(posts []Op, completions []Completion, spins, waitMS 
 	}
 	// C has seen the buffers of injects by address only.
 	runtime.KeepAlive(posts)
-	filled := 0
-	for i := range reaped {
-		if q.finish(t, &t.Completions[i], &completions[filled]) {
-			filled++
+	if second != nil && second != first && reaped < len(completions) {
+		more, failure := second.reap(second.reader, 0, completions[reaped:], 0, 0)
+		reaped += more
+		if err == nil {
+			err = failure
 		}
 	}
-	return filled, fail("fi_cq_read", e.provider, int(code))
+	return reaped, err
 }
 
 // stage copies an operation to where C reads it, and says whether there was a
-// slot for it.
-func (e *Endpoint) stage(op *Op, c *cgo.Op) bool {
+// slot for it. What cannot be right is left for settle to fail.
+func (e *Endpoint) stage(op *Op, c *cgo.Op, x *cgo.Extra) bool {
+	c.Kind, c.Slot, c.Token, c.Extra = 0, 0, 0, nil
+	// The usual case first: a plain message needs no look at the rest.
+	plain := op.plain()
+	if (!plain || op.Kind == 0) && op.wrong() != "" {
+		return true
+	}
+	kind := &kinds[op.Kind]
 	c.Peer, c.Tag, c.Ignore = uint64(op.Peer), op.Tag, op.Ignore
-	c.Buf, c.Len = uintptr(unsafe.Pointer(unsafe.SliceData(op.Buf))), uint64(len(op.Buf))
+	c.Buf, c.Len = address(op.Buf), uint64(len(op.Buf))
 	c.Descriptor = uintptr(op.Descriptor)
-	switch op.Kind {
-	case OpTaggedSend:
-		c.Kind = cgo.KindTaggedSend
-	case OpTaggedReceive:
-		c.Kind = cgo.KindTaggedReceive
-	case OpTaggedInject:
-		c.Kind, c.Slot, c.Token = cgo.KindTaggedInject, 0, 0
-		return true
-	default:
-		// C answers -FI_EINVAL.
-		c.Kind, c.Slot, c.Token = 0, 0, 0
-		return true
+	if !plain {
+		extend(op, c, x)
 	}
-	if len(e.queue.free) == 0 {
-		return false
+	if !kind.inject {
+		q := e.queue(op.Kind)
+		if q == nil {
+			return true
+		}
+		if op.Flags&(Claim|Peek) == Claim {
+			index, ok := q.claim(e, op)
+			if !ok {
+				return true
+			}
+			c.Slot, c.Token = q.slots.Address(int(index)), uint64(op.Claimed)
+		} else {
+			if len(q.free) == 0 {
+				return false
+			}
+			index, token := q.take(e, op)
+			c.Slot, c.Token = q.slots.Address(int(index)), uint64(token)
+		}
 	}
-	index, token := e.queue.take(e, op)
-	c.Slot, c.Token = e.queue.slots.Address(int(index)), uint64(token)
+	c.Kind = kind.code
 	return true
 }
+
+// extend fills in what an operation has beyond a buffer, a peer and a tag.
+func extend(op *Op, c *cgo.Op, x *cgo.Extra) {
+	c.Extra = x
+	x.Flags, x.Data = uint64(op.Flags), op.Immediate
+	x.RemoteAddress, x.RemoteKey = op.Remote.Address, op.Remote.Key
+	x.Vectors = uint64(len(op.Vector))
+	for i, b := range op.Vector {
+		x.Vector[i] = cgo.Vector{Base: address(b), Len: uint64(len(b))}
+		x.Descriptor[i] = 0
+		if i < len(op.Descriptors) {
+			x.Descriptor[i] = uintptr(op.Descriptors[i])
+		}
+	}
+	if a := op.Atomic; a != nil {
+		c.Len = uint64(a.values(op))
+		x.Datatype, x.Atomic = uint32(a.Type), uint32(a.Operation)
+		x.Compare, x.CompareDescriptor = address(a.Compare), uintptr(a.CompareDescriptor)
+		x.Result, x.ResultDescriptor = address(a.Result), uintptr(a.ResultDescriptor)
+	}
+}
+
+func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
 
 // settle tells an operation what became of it, and takes its slot back unless
 // libfabric has it.
@@ -198,17 +262,40 @@ func (e *Endpoint) settle(op *Op, c *cgo.Op) {
 	op.Err = nil
 	if c.Result == 0 {
 		op.Result, op.Token = Posted, Token(c.Token)
+		if c.Slot != 0 && e.send != e.receive && kinds[op.Kind].receive {
+			op.Token |= receiveToken
+		}
 		return
 	}
 	if c.Slot != 0 {
-		e.queue.give(uint32(c.Token))
+		q := e.queue(op.Kind)
+		if op.Flags&(Claim|Peek) == Claim && -c.Result == int32(cgo.Again) {
+			q.unclaim(uint32(c.Token))
+		} else {
+			q.give(uint32(c.Token))
+		}
 	}
 	if -c.Result == int32(cgo.Again) {
 		op.Result = Refused
 		return
 	}
 	op.Result = Failed
-	op.Err = fail(op.Kind.String(), e.provider, int(-c.Result))
+	detail := ""
+	if c.Kind == 0 {
+		detail = e.wrong(op)
+	}
+	op.Err = &Error{Op: op.Kind.String(), Provider: e.provider, Errno: Errno(-c.Result), Detail: detail}
+}
+
+// wrong says why an operation was not even tried.
+func (e *Endpoint) wrong(op *Op) string {
+	if why := op.wrong(); why != "" {
+		return why
+	}
+	if e.queue(op.Kind) == nil {
+		return "the endpoint has no completion queue for this direction"
+	}
+	return "there is no claimed message with this token"
 }
 
 // Cancel asks for the end of an operation in flight; its completion still
@@ -221,11 +308,15 @@ func (e *Endpoint) Cancel(token Token) error {
 	if e.turn == nil {
 		return e.notEnabled("fi_cancel")
 	}
-	index, s := e.queue.lookup(uint64(token))
-	if s == nil || s.endpoint != e {
+	q := e.send
+	if token&receiveToken != 0 || q == nil {
+		q = e.receive
+	}
+	index, s := q.lookup(uint64(token &^ receiveToken))
+	if s == nil || s.endpoint != e || s.claimed {
 		return nil
 	}
-	err := fail("fi_cancel", e.provider, int(e.queue.slots.Cancel(e.raw, int(index))))
+	err := fail("fi_cancel", e.provider, int(q.slots.Cancel(e.raw, int(index))))
 	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrAgain) {
 		// The completion is on its way.
 		return nil
@@ -244,13 +335,26 @@ func (e *Endpoint) Close() error {
 			return nil
 		}
 		e.turn.Free()
-		for i := range e.queue.table {
-			if s := &e.queue.table[i]; s.busy && s.endpoint == e {
-				// The queue may still hold its completion: the slot is not
-				// used again.
-				e.queue.retire(uint32(i))
+		for _, q := range e.queues() {
+			for i := range q.table {
+				if s := &q.table[i]; s.busy && s.endpoint == e {
+					// The queue may still hold its completion: the slot is not
+					// used again.
+					q.retire(uint32(i))
+				}
 			}
 		}
 		return nil
 	})
+}
+
+// queues are the endpoint's completion queues, each once.
+func (e *Endpoint) queues() []*CompletionQueue {
+	switch {
+	case e.send == e.receive || e.receive == nil:
+		return []*CompletionQueue{e.send}
+	case e.send == nil:
+		return []*CompletionQueue{e.receive}
+	}
+	return []*CompletionQueue{e.send, e.receive}
 }

@@ -101,6 +101,8 @@ var (
 	ErrNotFound error = &condition{"not found", []Errno{errnoNoData, Errno(syscall.ENOENT)}}
 	// ErrNotSupported: the provider, or the library at hand, cannot do this.
 	ErrNotSupported error = &condition{"not supported", []Errno{Errno(syscall.ENOSYS), Errno(syscall.EOPNOTSUPP)}}
+	// ErrNoMessage: no message that matches has arrived, for a Peek.
+	ErrNoMessage error = &condition{"no such message", []Errno{Errno(syscall.ENOMSG)}}
 	// ErrUnreachable: the peer is gone or was never there.
 	ErrUnreachable error = &condition{"peer unreachable", []Errno{
 		Errno(syscall.EHOSTUNREACH), Errno(syscall.ENETUNREACH), Errno(syscall.ECONNREFUSED),

@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"strconv"
 	"syscall"
+	"unsafe"
 
 	"github.com/weft-go/weft/cgo"
 )
@@ -20,10 +21,11 @@ type CompletionQueue struct {
 	// and with the only one it makes it never comes back, whatever the timeout.
 	canBlock bool
 
-	slots cgo.Slots
-	table []slot
-	free  []uint32
-	stray uint64
+	slots  cgo.Slots
+	reader *cgo.Turn // for reading without an endpoint
+	table  []slot
+	free   []uint32
+	stray  uint64
 }
 
 // slot is weft's half of an operation in flight; libfabric's is in cgo.Slots.
@@ -32,10 +34,17 @@ type slot struct {
 	endpoint   *Endpoint
 	generation uint32
 	kind       OpKind
+	flags      OpFlags
 	busy       bool
+	claimed    bool // peeked at and claimed, waiting for the receive
 	pinned     bool
 	pinner     runtime.Pinner
+	base       uintptr // of the buffer of a multi-receive
 }
+
+// receiveToken marks tokens of the receive queue of an endpoint with two; no
+// generation has this bit.
+const receiveToken = 1 << 63
 
 // OpenCompletionQueue opens a queue with at least size entries. It has a wait
 // descriptor where the provider can make one.
@@ -70,6 +79,11 @@ func (d *Domain) OpenCompletionQueue(size int) (*CompletionQueue, error) {
 	if !ok {
 		raw.Close()
 		return nil, fail("slots", d.provider, int(syscall.ENOMEM))
+	}
+	if q.reader, ok = cgo.NewTurn(cgo.Endpoint{}, raw, 1, turnOps); !ok {
+		slots.Free()
+		raw.Close()
+		return nil, fail("turn", d.provider, int(syscall.ENOMEM))
 	}
 	q.raw, q.slots = raw, slots
 	q.table = make([]slot, actual)
@@ -119,6 +133,7 @@ func (q *CompletionQueue) Close() error {
 			return err
 		}
 		q.slots.Free()
+		q.reader.Free()
 		return nil
 	})
 }
@@ -127,13 +142,58 @@ func (q *CompletionQueue) Close() error {
 func (q *CompletionQueue) take(e *Endpoint, op *Op) (uint32, Token) {
 	index := q.free[len(q.free)-1]
 	q.free = q.free[:len(q.free)-1]
+	return index, q.occupy(index, e, op)
+}
+
+// claim gives a receive the slot of the message that it claims, if it is there.
+func (q *CompletionQueue) claim(e *Endpoint, op *Op) (uint32, bool) {
+	index, s := q.lookup(uint64(op.Claimed))
+	if s == nil || !s.claimed || s.endpoint != e {
+		return 0, false
+	}
+	q.occupy(index, e, op)
+	return index, true
+}
+
+// unclaim takes back the claim of a receive that was refused.
+func (q *CompletionQueue) unclaim(index uint32) {
 	s := &q.table[index]
-	s.context, s.kind, s.endpoint, s.busy = op.Context, op.Kind, e, true
-	if len(op.Buf) > 0 && !op.Fixed {
-		s.pinner.Pin(&op.Buf[0])
+	if s.pinned {
+		s.pinner.Unpin()
+		s.pinned = false
+	}
+	s.claimed = true
+}
+
+func (q *CompletionQueue) occupy(index uint32, e *Endpoint, op *Op) Token {
+	s := &q.table[index]
+	s.context, s.kind, s.flags, s.endpoint, s.busy, s.claimed = op.Context, op.Kind, op.Flags, e, true, false
+	if op.Flags&MultiReceive != 0 {
+		s.base = uintptr(unsafe.Pointer(unsafe.SliceData(op.Buf)))
+	}
+	if !op.Fixed {
+		s.pin(op)
+	}
+	return Token(uint64(s.generation)<<32 | uint64(index))
+}
+
+// pin keeps the memory of an operation in place until its completion.
+func (s *slot) pin(op *Op) {
+	s.pinBytes(op.Buf)
+	for _, b := range op.Vector {
+		s.pinBytes(b)
+	}
+	if a := op.Atomic; a != nil {
+		s.pinBytes(a.Result)
+		s.pinBytes(a.Compare)
+	}
+}
+
+func (s *slot) pinBytes(b []byte) {
+	if len(b) > 0 {
+		s.pinner.Pin(&b[0])
 		s.pinned = true
 	}
-	return index, Token(uint64(s.generation)<<32 | uint64(index))
 }
 
 // give takes the slot back, and makes its tokens void.
@@ -149,8 +209,8 @@ func (q *CompletionQueue) retire(index uint32) {
 		s.pinner.Unpin()
 		s.pinned = false
 	}
-	s.busy, s.endpoint = false, nil
-	s.generation++
+	s.busy, s.claimed, s.endpoint = false, false, nil
+	s.generation = (s.generation + 1) &^ (receiveToken >> 32)
 }
 
 // lookup returns the slot of a token whose operation is in flight.
@@ -167,36 +227,107 @@ func (q *CompletionQueue) lookup(t uint64) (uint32, *slot) {
 }
 
 // finish turns what C read into a Completion, and says whether it belongs to an
-// operation in flight.
+// operation in flight, or to what a peer did.
 func (q *CompletionQueue) finish(t *cgo.Turn, c *cgo.Completion, out *Completion) bool {
+	*out = Completion{Source: AddressAny}
 	index, s := q.lookup(c.Token)
-	if s == nil {
+	if s == nil || s.claimed {
+		if c.Token == cgo.NoToken && c.Err == 0 && c.Flags&cgo.FlagRemoteWrite != 0 {
+			out.Kind, out.Len = OpRemoteWrite, int(c.Len)
+			out.HasImmediate, out.Immediate = c.Flags&cgo.FlagImmediate != 0, c.Data
+			return true
+		}
 		q.stray++
 		return false
 	}
 	out.Context, out.Kind = s.context, s.kind
-	out.Tag, out.Len, out.Source, out.Err = 0, 0, AddressAny, nil
-	if s.kind == OpTaggedReceive {
+	last := true
+	if kinds[s.kind].receive && c.Err == 0 {
 		out.Tag, out.Len, out.Source = c.Tag, int(c.Len), Address(c.Source)
+		if c.Flags&cgo.FlagImmediate != 0 {
+			out.HasImmediate, out.Immediate = true, c.Data
+		}
+		if s.flags&MultiReceive != 0 {
+			last = c.Flags&cgo.FlagMultiReceive != 0
+			out.Released = last
+			if c.Buf >= s.base && c.Len > 0 {
+				out.Offset = int(c.Buf - s.base)
+			}
+		}
 	}
 	if c.Err != 0 {
 		out.Err = &Error{
 			Op: s.kind.String(), Provider: q.provider, Errno: Errno(c.Err),
 			Detail: t.ErrorText(c), Excess: int(c.Excess),
 		}
+		out.Released = s.flags&MultiReceive != 0
 	}
-	q.give(index)
+	switch {
+	case !last:
+	case c.Err == 0 && s.flags&(Peek|Claim) == Peek|Claim && s.flags&Discard == 0:
+		// The provider keeps the message in the context of the peek.
+		s.claimed = true
+		out.Token = Token(uint64(s.generation)<<32 | uint64(index))
+	default:
+		q.give(index)
+	}
 	return true
 }
 
-func (k OpKind) String() string {
-	switch k {
-	case OpTaggedSend:
-		return "tagged send"
-	case OpTaggedReceive:
-		return "tagged receive"
-	case OpTaggedInject:
-		return "tagged inject"
+// Read takes up to len(completions) completions off the queue, of whichever
+// endpoint; while there are none it tries spins times more. It is for queues
+// that several endpoints share; Turn reads the queues of its endpoint itself.
+func (q *CompletionQueue) Read(completions []Completion, spins int) (int, error) {
+	return q.read(completions, spins, 0)
+}
+
+// ReadWait is Read that blocks for up to waitMS milliseconds; see TurnWait.
+func (q *CompletionQueue) ReadWait(completions []Completion, waitMS int) (int, error) {
+	if err := q.blocks(); err != nil {
+		return 0, err
 	}
-	return "operation of unknown kind " + strconv.Itoa(int(k))
+	return q.read(completions, 0, waitMS)
+}
+
+func (q *CompletionQueue) read(completions []Completion, spins, waitMS int) (int, error) {
+	if err := q.enter(); err != nil {
+		return 0, err
+	}
+	defer q.leave()
+	return q.reap(q.reader, 0, completions, spins, waitMS)
+}
+
+// reap takes a turn and fills in completions. It returns early from a wait when
+// the queue is to be closed, which asks again.
+func (q *CompletionQueue) reap(t *cgo.Turn, posts int, completions []Completion, spins, waitMS int) (int, error) {
+	reaped, code := t.Take(posts, min(len(completions), len(t.Completions)), spins, waitMS)
+	filled := 0
+	for i := range reaped {
+		if q.finish(t, &t.Completions[i], &completions[filled]) {
+			filled++
+		}
+	}
+	return filled, fail("fi_cq_read", q.provider, int(code))
+}
+
+// Signal ends a ReadWait or TurnWait under way. Any goroutine may call it.
+//
+// Implements: int fi_cq_signal(struct fid_cq *cq)
+func (q *CompletionQueue) Signal() error {
+	if err := q.enter(); err != nil {
+		return err
+	}
+	defer q.leave()
+	if err := q.blocks(); err != nil {
+		return err
+	}
+	return fail("fi_cq_signal", q.provider, int(q.raw.Signal()))
+}
+
+// blocks says why nobody can block in the queue, if so.
+func (q *CompletionQueue) blocks() error {
+	if q.canBlock {
+		return nil
+	}
+	return &Error{Op: "fi_cq_sread", Provider: q.provider, Errno: Errno(syscall.ENOSYS), Detail: "the queue has no wait object"}
 }

@@ -1,0 +1,166 @@
+package fabric
+
+import (
+	"reflect"
+	"strconv"
+	"unsafe"
+
+	"github.com/weft-go/weft/cgo"
+)
+
+// DataType is the type of the values of an atomic operation (enum fi_datatype).
+type DataType uint32
+
+// The data types.
+const (
+	Int8          = DataType(cgo.TypeInt8)
+	Uint8         = DataType(cgo.TypeUint8)
+	Int16         = DataType(cgo.TypeInt16)
+	Uint16        = DataType(cgo.TypeUint16)
+	Int32         = DataType(cgo.TypeInt32)
+	Uint32        = DataType(cgo.TypeUint32)
+	Int64         = DataType(cgo.TypeInt64)
+	Uint64        = DataType(cgo.TypeUint64)
+	Float32       = DataType(cgo.TypeFloat)
+	Float64       = DataType(cgo.TypeDouble)
+	Complex64     = DataType(cgo.TypeFloatComplex)
+	Complex128    = DataType(cgo.TypeDoubleComplex)
+	LongDouble    = DataType(cgo.TypeLongDouble)        // 16 bytes, no Go type
+	LongDoubleCpx = DataType(cgo.TypeLongDoubleComplex) // 32 bytes, no Go type
+	Int128        = DataType(cgo.TypeInt128)            // no Go type
+	Uint128       = DataType(cgo.TypeUint128)           // no Go type
+)
+
+var typeSizes = map[DataType]int{
+	Int8: 1, Uint8: 1, Int16: 2, Uint16: 2, Int32: 4, Uint32: 4, Int64: 8, Uint64: 8,
+	Float32: 4, Float64: 8, Complex64: 8, Complex128: 16, LongDouble: 16, LongDoubleCpx: 32,
+	Int128: 16, Uint128: 16,
+}
+
+// Size is the size of a value in bytes, 0 for a type that does not exist.
+func (t DataType) Size() int { return typeSizes[t] }
+
+// String is libfabric's name of the type (fi_tostr).
+func (t DataType) String() string { return cgo.TypeName(uint32(t)) }
+
+// AtomicOp is what an atomic operation does (enum fi_op).
+type AtomicOp uint32
+
+// The atomic operations. Those from CompareSwap on are for OpCompare, AtomicRead
+// is for OpFetch, and the others are for OpAtomic and OpFetch.
+const (
+	Min                = AtomicOp(cgo.OpMin)
+	Max                = AtomicOp(cgo.OpMax)
+	Sum                = AtomicOp(cgo.OpSum)
+	Product            = AtomicOp(cgo.OpProduct)
+	LogicalOr          = AtomicOp(cgo.OpLogicalOr)
+	LogicalAnd         = AtomicOp(cgo.OpLogicalAnd)
+	BitOr              = AtomicOp(cgo.OpBitOr)
+	BitAnd             = AtomicOp(cgo.OpBitAnd)
+	LogicalXor         = AtomicOp(cgo.OpLogicalXor)
+	BitXor             = AtomicOp(cgo.OpBitXor)
+	AtomicRead         = AtomicOp(cgo.OpAtomicRead)
+	AtomicWrite        = AtomicOp(cgo.OpAtomicWrite)
+	CompareSwap        = AtomicOp(cgo.OpCompareSwap)        // if equal
+	CompareSwapNot     = AtomicOp(cgo.OpCompareSwapNot)     // if not equal
+	CompareSwapAtMost  = AtomicOp(cgo.OpCompareSwapAtMost)  // if compare <= there
+	CompareSwapBelow   = AtomicOp(cgo.OpCompareSwapBelow)   // if compare < there
+	CompareSwapAtLeast = AtomicOp(cgo.OpCompareSwapAtLeast) // if compare >= there
+	CompareSwapAbove   = AtomicOp(cgo.OpCompareSwapAbove)   // if compare > there
+	MaskedSwap         = AtomicOp(cgo.OpMaskedSwap)         // the bits that are set in compare
+)
+
+// String is libfabric's name of the operation (fi_tostr).
+func (o AtomicOp) String() string { return cgo.AtomicName(uint32(o)) }
+
+// Atomic is what an atomic operation has beyond its buffer, which holds the
+// values to combine with those at Remote. It belongs to the operation until
+// that completes.
+type Atomic struct {
+	Type      DataType
+	Operation AtomicOp
+	// Result is where OpFetch and OpCompare put what was there before, as long
+	// as Op.Buf.
+	Result           []byte
+	ResultDescriptor Descriptor
+	// Compare is what OpCompare compares with, as long as Op.Buf.
+	Compare           []byte
+	CompareDescriptor Descriptor
+	// Count is the number of values, for OpFetch with AtomicRead and no Buf.
+	Count int
+}
+
+// values is the number of values of an operation.
+func (a *Atomic) values(op *Op) int {
+	if len(op.Buf) == 0 {
+		return a.Count
+	}
+	return len(op.Buf) / a.Type.Size()
+}
+
+func (a *Atomic) wrong(op *Op) string {
+	if a == nil {
+		return "an atomic operation needs Atomic"
+	}
+	size := a.Type.Size()
+	reads := op.Kind == OpFetch && a.Operation == AtomicRead && len(op.Buf) == 0
+	length := len(op.Buf)
+	if reads {
+		length = a.Count * size
+	}
+	switch {
+	case size == 0:
+		return "there is no data type " + strconv.Itoa(int(a.Type))
+	case len(op.Vector) > 0:
+		return "an atomic operation has one buffer"
+	case length <= 0 || length%size != 0:
+		return strconv.Itoa(length) + " bytes are no whole number of values of " + strconv.Itoa(size) + " bytes"
+	case (op.Kind == OpFetch || op.Kind == OpCompare) && len(a.Result) != length:
+		return "Result has " + strconv.Itoa(len(a.Result)) + " bytes where there are " + strconv.Itoa(length) + " of values"
+	case op.Kind == OpCompare && len(a.Compare) != length:
+		return "Compare has " + strconv.Itoa(len(a.Compare)) + " bytes where there are " + strconv.Itoa(length) + " of values"
+	}
+	return ""
+}
+
+// Number is a Go type that atomic operations know.
+type Number interface {
+	~int8 | ~uint8 | ~int16 | ~uint16 | ~int32 | ~uint32 | ~int64 | ~uint64 |
+		~float32 | ~float64 | ~complex64 | ~complex128
+}
+
+// TypeOf is the data type of a Go type.
+func TypeOf[T Number]() DataType { return kindTypes[reflect.TypeFor[T]().Kind()] }
+
+var kindTypes = map[reflect.Kind]DataType{
+	reflect.Int8: Int8, reflect.Uint8: Uint8, reflect.Int16: Int16, reflect.Uint16: Uint16,
+	reflect.Int32: Int32, reflect.Uint32: Uint32, reflect.Int64: Int64, reflect.Uint64: Uint64,
+	reflect.Float32: Float32, reflect.Float64: Float64,
+	reflect.Complex64: Complex64, reflect.Complex128: Complex128,
+}
+
+// BytesOf is the memory of a slice of numbers, for Op.Buf and Atomic.
+func BytesOf[T Number](values []T) []byte {
+	var v T
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), len(values)*int(unsafe.Sizeof(v)))
+}
+
+// AtomicLimit says how many values one operation of an endpoint can have, or
+// ErrNotSupported if it cannot do the operation on that type at all. kind is
+// OpAtomic, OpFetch or OpCompare.
+//
+// Implements: int fi_atomicvalid(...), fi_fetch_atomicvalid(...), fi_compare_atomicvalid(...)
+func (e *Endpoint) AtomicLimit(kind OpKind, t DataType, o AtomicOp) (int, error) {
+	if err := e.enter(); err != nil {
+		return 0, err
+	}
+	defer e.leave()
+	if e.turn == nil {
+		return 0, e.notEnabled("fi_atomicvalid")
+	}
+	if kind != OpAtomic && kind != OpFetch && kind != OpCompare {
+		return 0, &Error{Op: "fi_atomicvalid", Provider: e.provider, Errno: errnoInvalid, Detail: kind.String() + " is no atomic operation"}
+	}
+	n, code := e.raw.AtomicLimit(kinds[kind].code, uint32(t), uint32(o))
+	return n, fail("fi_atomicvalid", e.provider, int(code))
+}
