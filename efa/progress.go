@@ -336,17 +336,20 @@ func (f *followers) unlink(k *call) {
 }
 
 // wake takes the longest waiting follower out and rings for it, and says
-// whether there was one. Under the lock, the call cannot be gone yet.
+// whether there was one that will lead. One that has what it waits for will
+// not, and neither must those behind it wait for that. Under the lock, the
+// calls cannot be gone yet.
 func (f *followers) wake() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	k := f.head
-	if k == nil {
-		return false
+	for k := f.head; k != nil; k = f.head {
+		f.unlink(k)
+		k.ring()
+		if !k.done.Load() {
+			return true
+		}
 	}
-	f.unlink(k)
-	k.ring()
-	return true
+	return false
 }
 
 // callBackground makes the background goroutine drive. If it waits already, it

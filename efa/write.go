@@ -104,6 +104,9 @@ func (c *Conn) WriteMessageAsync(buf []byte, done func(error)) error {
 	if err := c.checkWrite(context.Background(), buf); err != nil {
 		return err
 	}
+	if done == nil {
+		done = func(error) {}
+	}
 	k := newCall(c, buf)
 	k.callback = done
 	k.request.run = startWrite

@@ -1,0 +1,49 @@
+package efa
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A message crosses without allocation on either side, whichever way it goes.
+func TestMessagesDoNotAllocate(t *testing.T) {
+	for _, s := range settings {
+		if s.provider == "" {
+			// The device in memory is free to allocate.
+			continue
+		}
+		t.Run(s.name, func(t *testing.T) {
+			dialed, accepted := newBed(t, s).connect(t, Config{})
+			ctx := context.Background()
+			for _, size := range []int{8, 2000, 20000} {
+				out, in := make([]byte, size), make([]byte, size)
+				// A long message is not out of the writer's hands before it is
+				// read.
+				begin, written := make(chan struct{}), make(chan error)
+				go func() {
+					for range begin {
+						written <- dialed.WriteMessage(ctx, out)
+					}
+				}()
+				var failures []error
+				round := func() {
+					begin <- struct{}{}
+					_, err := accepted.ReadMessage(ctx, in)
+					if failed := <-written; err != nil || failed != nil {
+						failures = append(failures, err, failed)
+					}
+				}
+				for range 200 {
+					round()
+				}
+				allocations := testing.AllocsPerRun(500, round)
+				close(begin)
+				require.Empty(t, failures)
+				require.Zero(t, allocations, "%d bytes", size)
+			}
+			closeBoth(t, dialed, accepted)
+		})
+	}
+}
