@@ -48,8 +48,12 @@ type Conn struct {
 	reads    *tagged.ReadDeque[inbound]
 	granting *tagged.ReceiveCredit
 	readers  []*call
-	arrived  uint64 // messages announced by their length
-	received uint64 // messages that are here whole
+	// receiving counts the payloads with a receive, and unposted says that some
+	// have none for now.
+	receiving int
+	unposted  bool
+	arrived   uint64 // messages announced by their length
+	received  uint64 // messages that are here whole
 
 	// The end. failure is why it came, if it was not the orderly one.
 	failure       error
@@ -95,7 +99,12 @@ func (c *Conn) Close() error { return c.close(c.reactor.config.DrainTimeout) }
 
 // CloseNow ends the connection at once: whatever was not delivered is lost, and
 // the peer sees ErrPeerLost.
-func (c *Conn) CloseNow() error { return c.close(0) }
+func (c *Conn) CloseNow() error {
+	// A Close under way does not wait any longer either.
+	c.closing.Store(true)
+	c.reactor.do(func() { c.reactor.fail(c, net.ErrClosed, nil) })
+	return c.close(0)
+}
 
 func (c *Conn) close(drain time.Duration) error {
 	c.closing.Store(true)
@@ -106,8 +115,12 @@ func (c *Conn) close(drain time.Duration) error {
 func (c *Conn) shut(drain time.Duration) error {
 	r := c.reactor
 	var result error
+	var draining bool
 	if drain > 0 {
-		r.do(func() { r.shut(c) })
+		r.do(func() {
+			draining = c.failure == nil
+			r.shut(c)
+		})
 		timer := time.NewTimer(drain)
 		defer timer.Stop()
 		select {
@@ -123,7 +136,7 @@ func (c *Conn) shut(drain time.Duration) error {
 				result = &ConnError{Op: "close", Peer: c.RemoteAddr(), Kind: os.ErrDeadlineExceeded, Cause: errors.New("the peer has not confirmed that it received everything")}
 			}
 			r.fail(c, net.ErrClosed, nil)
-		case c.failure != nil && unconfirmed && drain > 0 && !errors.Is(c.failure, net.ErrClosed):
+		case c.failure != nil && unconfirmed && drain > 0 && (draining || !errors.Is(c.failure, net.ErrClosed)):
 			result = c.error("close", c.failure)
 		}
 		c.locallyClosed = true
@@ -240,7 +253,11 @@ func (r *Reactor) fail(c *Conn, kind, cause error) {
 	c.peerClosed = true
 	r.arbiter.Drop(&c.queue, func(op *operation) { r.cancelled = append(r.cancelled, op) })
 	for _, op := range r.cancelled {
+		payload := op.payload
 		r.ended(op, c.failure)
+		if payload != nil {
+			r.ended(payload, c.failure)
+		}
 	}
 	r.cancelled = r.cancelled[:0]
 	for op := c.operations; op != nil; op = op.next {

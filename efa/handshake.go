@@ -69,10 +69,8 @@ func (r *Reactor) agree(c *Conn, t *terms) (err error) {
 
 // withdraw undoes enterTable and agree.
 func (r *Reactor) withdraw(c *Conn) {
-	r.do(func() {
-		c.over = true
-		r.releaseConn(c)
-	})
+	// Messages may have come already, and their receives been posted.
+	r.do(func() { r.fail(c, net.ErrClosed, nil) })
 }
 
 func coreName(provider string) string {

@@ -7,7 +7,7 @@ import (
 	"github.com/weft-go/weft/tagged"
 )
 
-// role says what an operation is for.
+// purpose says what an operation is for.
 type purpose uint8
 
 const (
@@ -43,6 +43,11 @@ type operation struct {
 	write  *write
 	ticket tagged.Ticket
 	token  fabric.Token
+	// payload is that of a length message with one. It is in no queue, but goes
+	// out with its length; announced says that it is on its own since that has
+	// been posted.
+	payload   *operation
+	announced bool
 
 	// The connection's list of its operations.
 	prev, next *operation
@@ -75,6 +80,32 @@ func (t *operationTable) give(op *operation) {
 	index := op.index
 	*op = operation{index: index}
 	t.free = append(t.free, op)
+}
+
+// operationQueue holds receives that are to be posted, in order.
+type operationQueue struct {
+	arbiter tagged.Arbiter[*operation]
+	queue   tagged.Queue[*operation]
+}
+
+func (q *operationQueue) push(op *operation)    { q.arbiter.Push(&q.queue, op) }
+func (q *operationQueue) putBack(op *operation) { q.arbiter.PutBack(&q.queue, op) }
+func (q *operationQueue) empty() bool           { return q.arbiter.Empty() }
+
+func (q *operationQueue) gather(dst []*operation) int { return q.arbiter.Gather(dst, len(dst)) }
+
+// gatherLive gathers operations, and ends those whose connection has failed.
+func (r *Reactor) gatherLive(q *operationQueue, dst []*operation) int {
+	n, kept := q.gather(dst), 0
+	for _, op := range dst[:n] {
+		if op.conn.failure != nil {
+			r.ended(op, op.conn.failure)
+			continue
+		}
+		dst[kept] = op
+		kept++
+	}
+	return kept
 }
 
 // newOperation makes an operation of a connection; c may be nil.

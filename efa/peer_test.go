@@ -15,12 +15,9 @@ func (c *Conn) sendRaw(tag uint64, body []byte) {
 	r := c.reactor
 	r.do(func() {
 		op := r.newOperation(c, controlSend)
-		op.tag, op.kind, op.buf = tag, fabric.OpTaggedSend, append([]byte(nil), body...)
-		if r.attributes.NeedsRegistration {
-			if err := r.fill(op, len(body)); err != nil {
-				panic(err)
-			}
-			copy(op.buf, body)
+		op.tag, op.kind = tag, fabric.OpTaggedSend
+		if err := r.lend(op, append([]byte(nil), body...)); err != nil {
+			panic(err)
 		}
 		r.arbiter.Push(&c.queue, op)
 	})

@@ -53,6 +53,8 @@ type call struct {
 	// given up; they belong to the role.
 	write     *write
 	cancelled error
+	// abandoned tells one giving up from an earlier one of the same call.
+	abandoned uint64
 
 	done   atomic.Bool
 	parked atomic.Bool
@@ -79,7 +81,7 @@ func (k *call) free() {
 	default:
 	}
 	k.conn, k.buf, k.size, k.write = nil, nil, false, nil
-	k.n, k.err, k.callback, k.cancelled = 0, nil, nil, nil
+	k.n, k.err, k.callback, k.cancelled, k.abandoned = 0, nil, nil, nil, 0
 	k.request = request{}
 	k.done.Store(false)
 	calls.Put(k)
@@ -193,7 +195,7 @@ func (r *Reactor) await(ctx context.Context, k *call) {
 	for !k.done.Load() {
 		led := r.lead()
 		if led {
-			if r.drive(k) {
+			if r.drive(k, ended) {
 				return
 			}
 		} else {
@@ -223,10 +225,10 @@ func (r *Reactor) await(ctx context.Context, k *call) {
 
 // drive leads until the call is done, and says true, or until waiting any
 // longer would cost more than it saves: then the caller counts as parked.
-func (r *Reactor) drive(k *call) bool {
+func (r *Reactor) drive(k *call, ended <-chan struct{}) bool {
 	r.step(0)
 	if !k.done.Load() && r.attributes.Spin {
-		r.spin(k)
+		r.spin(k, ended)
 	}
 	done := k.done.Load()
 	r.callerTurns.Add(1)
@@ -239,8 +241,9 @@ func (r *Reactor) drive(k *call) bool {
 	return false
 }
 
-// spin takes turns for a short time.
-func (r *Reactor) spin(k *call) {
+// spin takes turns for a short time, and goes on while there is something to do,
+// but not beyond the end of the context.
+func (r *Reactor) spin(k *call, ended <-chan struct{}) {
 	limit := longSpin
 	if r.misses.Load() > mostMisses {
 		limit = shortSpin
@@ -251,7 +254,12 @@ func (r *Reactor) spin(k *call) {
 			return
 		}
 		if active {
-			continue
+			select {
+			case <-ended:
+				return
+			default:
+				continue
+			}
 		}
 		if time.Since(begin) > limit {
 			return
@@ -379,8 +387,13 @@ func (r *Reactor) background() {
 			seen = turns
 			active := r.step(0) > 0
 			armed := !active && r.device.Arm()
+			broken := r.broken != nil
 			pending := r.leave()
 			switch {
+			case broken:
+				// The device is not looked at any more, and says for ever that
+				// there is something. What is asked for is done by who asks.
+				<-r.bell
 			case active || !armed:
 				// Callers that have just been served may want to lead.
 				runtime.Gosched()

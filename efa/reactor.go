@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/weft-go/weft/fabric"
 	"github.com/weft-go/weft/tagged"
@@ -40,19 +41,26 @@ type Reactor struct {
 	// All below belongs to whoever holds the role.
 	posts       []fabric.Op
 	batch       []*operation
+	gathered    []*operation
 	completions []fabric.Completion
 	operations  operationTable
 	buffers     bufferPool
 	shelf       shelf
 	arbiter     tagged.Arbiter[*operation]
-	receives    tagged.Arbiter[*operation]
-	receiving   tagged.Queue[*operation]
+	// halves are payloads that were refused after their lengths were posted.
+	// They go first: if lengths of other connections passed them, both sides
+	// could fill up with messages of which the payload cannot come.
+	halves      operationQueue
+	shared      operationQueue // the shared receives that are to be posted
+	payloads    operationQueue // likewise, of payloads
+	payloadRoom int            // how many more of them may be in the device
 	table       connTable
 	peers       map[string]*peer
 	freeWrites  writeList
 	cancelled   []*operation
 	turns       uint64
 	failures    int // of the shared receives, in a row
+	abandoned   uint64
 	broken      error
 	stats       Stats
 
@@ -72,7 +80,7 @@ type Stats struct {
 
 const (
 	batchSize      = 128 // operations and completions of a turn
-	quota          = 16  // operations of a connection before others have theirs
+	quota          = 8   // messages of a connection before others have theirs
 	lengthBuffers  = 128 // shared receives for length messages
 	controlBuffers = 32  // and for control messages
 	eventsEvery    = 256 // turns between looks at the device's own errors
@@ -111,6 +119,7 @@ func open(c Config, source string) (*Reactor, error) {
 		config: c, device: device, attributes: device.Attributes(), address: device.LocalAddress(), log: c.Logger,
 		bell: make(chan struct{}, 1), backgroundEnded: make(chan struct{}),
 		posts: make([]fabric.Op, batchSize), batch: make([]*operation, batchSize),
+		gathered:    make([]*operation, batchSize/2),
 		completions: make([]fabric.Completion, batchSize),
 		peers:       make(map[string]*peer),
 	}
@@ -134,6 +143,9 @@ func open(c Config, source string) (*Reactor, error) {
 // device holds at once.
 func (r *Reactor) postReceives() error {
 	room := r.attributes.MaxOperations / 2
+	// A quarter is for payloads, and a quarter left for sends: neither can take
+	// all the room while it waits for the other side's other kind.
+	r.payloadRoom = max(r.attributes.MaxOperations/4, 1)
 	controls := min(controlBuffers, max(room/4, 1))
 	for i := range min(lengthBuffers, room-controls) + controls {
 		op := r.newOperation(nil, lengthReceive)
@@ -147,7 +159,7 @@ func (r *Reactor) postReceives() error {
 		if err := r.fill(op, size); err != nil {
 			return err
 		}
-		r.receives.Push(&r.receiving, op)
+		r.shared.push(op)
 	}
 	return nil
 }
@@ -199,7 +211,7 @@ func (r *Reactor) close() error {
 	err := r.device.Close()
 	for _, op := range r.operations.all {
 		if op.purpose != 0 {
-			op.posted = false
+			r.letGo(op)
 			r.ended(op, net.ErrClosed)
 		}
 	}
@@ -227,7 +239,9 @@ func (r *Reactor) drop() error {
 }
 
 // pending says that something is waiting to be posted.
-func (r *Reactor) pending() bool { return !r.arbiter.Empty() || !r.receives.Empty() }
+func (r *Reactor) pending() bool {
+	return !r.arbiter.Empty() || !r.halves.empty() || !r.shared.empty() || (r.payloadRoom > 0 && !r.payloads.empty())
+}
 
 // step takes in requests and takes one turn; it says how much happened.
 func (r *Reactor) step(spins int) int {
@@ -235,9 +249,18 @@ func (r *Reactor) step(spins int) int {
 	if r.closed.Load() || r.broken != nil {
 		return 0
 	}
-	n := r.receives.Gather(r.batch[:batchSize/2], batchSize)
-	receives := n
-	n += r.arbiter.Gather(r.batch[n:], quota)
+	n := r.shared.gather(r.batch[:batchSize/4])
+	n += r.gatherLive(&r.payloads, r.batch[n:n+min(batchSize/4, max(r.payloadRoom, 0))])
+	n += r.gatherLive(&r.halves, r.batch[n:n+batchSize/4])
+	// Each may bring its payload along.
+	for _, op := range r.gathered[:r.arbiter.Gather(r.gathered[:(batchSize-n)/2], quota)] {
+		r.batch[n] = op
+		n++
+		if op.payload != nil {
+			r.batch[n] = op.payload
+			n++
+		}
+	}
 	for i, op := range r.batch[:n] {
 		r.stage(op, &r.posts[i])
 	}
@@ -246,11 +269,11 @@ func (r *Reactor) step(spins int) int {
 	}
 	reaped, err := r.device.Turn(r.posts[:n], r.completions, spins)
 	r.turns++
-	posted := r.settle(n, receives)
+	posted := r.settle(n)
 	for i := range reaped {
 		c := &r.completions[i]
 		op := r.operations.all[c.Context]
-		op.posted = false
+		r.letGo(op)
 		r.completed(op, c)
 		c.Err = nil
 	}
@@ -261,6 +284,14 @@ func (r *Reactor) step(spins int) int {
 		r.breakDown(err)
 	}
 	return posted + reaped
+}
+
+// letGo notes that the device does not hold an operation any more.
+func (r *Reactor) letGo(op *operation) {
+	if op.posted && op.purpose == payloadReceive {
+		r.payloadRoom++
+	}
+	op.posted = false
 }
 
 func (r *Reactor) stage(op *operation, post *fabric.Op) {
@@ -278,18 +309,36 @@ func (r *Reactor) stage(op *operation, post *fabric.Op) {
 
 // settle sorts out what the device took, and puts back what it did not, last
 // one first so that the order stays.
-func (r *Reactor) settle(n, receives int) (posted int) {
+func (r *Reactor) settle(n int) (posted int) {
+	for i := range n {
+		if p := r.batch[i].payload; p != nil && r.posts[i].Result != fabric.Refused {
+			p.announced = true
+			r.batch[i].payload = nil
+		}
+	}
 	for i := n - 1; i >= 0; i-- {
 		op, post := r.batch[i], &r.posts[i]
 		switch post.Result {
 		case fabric.Refused:
-			if i < receives {
-				r.receives.PutBack(&r.receiving, op)
-			} else {
-				r.arbiter.PutBack(&op.conn.queue, op)
+			switch op.purpose {
+			case lengthReceive, controlReceive:
+				r.shared.putBack(op)
+			case payloadReceive:
+				r.payloads.putBack(op)
+			default:
+				switch {
+				case op.announced:
+					r.halves.putBack(op)
+				case op.write == nil:
+					r.arbiter.PutBack(&op.conn.queue, op)
+				}
+				// A payload whose length was refused too goes with that.
 			}
 		case fabric.Posted:
 			op.posted, op.token = op.kind != fabric.OpTaggedInject, post.Token
+			if op.purpose == payloadReceive {
+				r.payloadRoom--
+			}
 			posted++
 		}
 		post.Buf = nil
@@ -356,10 +405,19 @@ func (r *Reactor) insert(address []byte) (*peer, error) {
 }
 
 func (r *Reactor) remove(p *peer) {
-	if p.refs--; p.refs > 0 {
+	if p.refs--; p.refs > 0 || r.broken != nil {
 		return
 	}
 	if p.lost && r.attributes.KeepLostPeers {
+		// What it had sent is taken in first, for which every shared receive
+		// must be there.
+		p.refs++
+		time.AfterFunc(letGo, func() {
+			r.submit(func() {
+				p.lost = !r.shared.empty()
+				r.remove(p)
+			})
+		})
 		return
 	}
 	delete(r.peers, p.name)

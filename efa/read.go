@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/weft-go/weft/fabric"
@@ -23,6 +24,8 @@ type inbound struct {
 	owner *lender
 	// op is the receive of the payload, while there is one.
 	op *operation
+	// whole: the payload is here.
+	whole bool
 }
 
 // lender is a reader that gave up while the device was writing to its buffer.
@@ -57,14 +60,15 @@ const mostFailures = 1024
 
 // receiveAgain posts a shared receive anew.
 func (r *Reactor) receiveAgain(op *operation, err error) {
-	if r.failures++; err == nil {
+	// Anybody can send what is too long; that says nothing about the device.
+	if r.failures++; err == nil || errors.Is(err, fabric.ErrTruncated) {
 		r.failures = 0
 	}
 	if r.failures > mostFailures {
 		r.breakDownLater(err)
 		return
 	}
-	r.receives.Push(&r.receiving, op)
+	r.shared.push(op)
 }
 
 // ended is the end of an operation that brought no data: one that was sent, or
@@ -150,6 +154,7 @@ func (r *Reactor) arrivedWhole(c *Conn, id uint32, payload []byte) {
 	} else {
 		in.data = r.shelf.take(len(payload))
 		copy(in.data, payload)
+		in.whole = true
 		_ = c.reads.Finish(id, nil)
 		c.received++
 	}
@@ -157,14 +162,21 @@ func (r *Reactor) arrivedWhole(c *Conn, id uint32, payload []byte) {
 	r.settleEnd(c)
 }
 
+// mostPayloads is how many payloads of a connection are received at a time, so
+// that a peer that announces many and sends none leaves room for others.
+const mostPayloads = 8
+
 // receivePayload posts the receive of a payload: to the reader's buffer if one
 // waits for just this message, and else to memory of the reactor's own, so that
 // the provider need not keep it. A message that alone is longer than the window
-// waits for its reader.
+// waits for its reader, and one beyond mostPayloads for those before it.
 func (r *Reactor) receivePayload(c *Conn, id uint32) {
 	in, _ := c.reads.Get(id)
 	front := id == c.reads.Next()
 	switch {
+	case c.receiving >= mostPayloads:
+		c.unposted = true
+		return
 	case front && len(c.readers) > 0 && !c.readers[0].size && in.length <= int64(len(c.readers[0].buf)):
 		in.reader = c.popReader()
 		in.data = in.reader.buf[:in.length]
@@ -173,16 +185,42 @@ func (r *Reactor) receivePayload(c *Conn, id uint32) {
 	default:
 		return
 	}
+	r.postPayload(c, id, in)
+}
+
+// postPayload posts the receive of a payload to where it is to go.
+func (r *Reactor) postPayload(c *Conn, id uint32, in *inbound) {
 	op := r.newOperation(c, payloadReceive)
 	op.kind, op.id = fabric.OpTaggedReceive, id
 	op.tag = tagged.PayloadTag(c.id, id)
 	if err := r.lend(op, in.data); err != nil {
 		r.freeOperation(op)
+		if k := in.reader; k != nil {
+			// It waits in line for the end of the connection.
+			c.readers = slices.Insert(c.readers, 0, k)
+		}
+		in.reader, in.data = nil, nil
 		r.failLater(c, err)
 		return
 	}
 	in.op = op
-	r.receives.Push(&r.receiving, op)
+	c.receiving++
+	r.payloads.push(op)
+}
+
+// receiveMore posts the receives of payloads that mostPayloads held back.
+func (r *Reactor) receiveMore(c *Conn) {
+	if !c.unposted || c.failure != nil || c.over {
+		return
+	}
+	c.unposted = false
+	first := c.reads.Next()
+	for id := first; id-first < uint32(r.config.WindowMessages) && c.receiving < mostPayloads; id++ {
+		if in, ok := c.reads.Get(id); ok && in.op == nil && !in.whole && in.data == nil {
+			r.receivePayload(c, id)
+		}
+	}
+	c.unposted = c.receiving >= mostPayloads
 }
 
 // payloadArrived is the end of a payload's receive.
@@ -190,11 +228,19 @@ func (r *Reactor) payloadArrived(op *operation, done *fabric.Completion) {
 	c, id := op.conn, op.id
 	r.freeOperation(op)
 	defer r.releaseConn(c)
+	c.receiving--
 	in, ok := c.reads.Get(id)
 	if !ok {
 		return
 	}
 	in.op = nil
+	if done.Err == nil && done.Source != c.peer.address && c.failure == nil && !c.over {
+		// Somebody else took the peer's name; the payload is still to come.
+		r.stats.Dropped++
+		r.postPayload(c, id, in)
+		return
+	}
+	defer r.receiveMore(c)
 	if in.owner != nil {
 		defer close(in.owner.released)
 	}
@@ -219,9 +265,6 @@ func (r *Reactor) payloadArrived(op *operation, done *fabric.Completion) {
 	case int64(done.Len) != in.length:
 		err = fmt.Errorf("a payload of %d bytes where %d were announced", done.Len, in.length)
 		r.fail(c, ErrProtocol, err)
-	case done.Source != c.peer.address:
-		err = fmt.Errorf("a payload from somebody else")
-		r.fail(c, ErrProtocol, err)
 	}
 	// A failure may have ended the reader, but not moved the message.
 	in, ok = c.reads.Get(id)
@@ -231,12 +274,17 @@ func (r *Reactor) payloadArrived(op *operation, done *fabric.Completion) {
 	if err != nil {
 		if in.reader != nil {
 			in.reader.finish(0, c.error("read", c.failure))
-			in.reader = nil
+			in.reader, in.data = nil, nil
+		}
+		if in.owner != nil {
+			// It is a reader's, and must not come to the shelf.
+			in.data = nil
 		}
 		return
 	}
 	_ = c.reads.Finish(id, nil)
 	c.received++
+	in.whole = true
 	if in.owner != nil {
 		// The device wrote to memory of a reader that gave up, and will have it
 		// back: the message moves.
@@ -264,7 +312,8 @@ func (r *Reactor) consume(c *Conn) {
 	if in.data != nil {
 		r.shelf.give(in.data)
 	}
-	if !c.granting.Consumed(in.length) || c.failure != nil || c.over {
+	// A peer that has closed writes no more, and its device may be gone.
+	if !c.granting.Consumed(in.length) || c.failure != nil || c.over || c.finished {
 		return
 	}
 	op := r.newOperation(c, controlSend)
@@ -368,13 +417,15 @@ func (r *Reactor) abandonRead(c *Conn, k *call, err error) {
 	if !ok || in.reader != k {
 		return
 	}
-	k.cancelled = err
+	r.abandoned++
+	number := r.abandoned
+	k.cancelled, k.abandoned = err, number
 	if in.op != nil && in.op.posted {
 		_ = r.device.Cancel(in.op.token)
 	}
 	time.AfterFunc(letGoOfRead, func() {
 		r.submit(func() {
-			if in, ok := c.reads.Get(c.reads.Next()); ok && in.reader == k && k.cancelled != nil {
+			if in, ok := c.reads.Get(c.reads.Next()); ok && in.reader == k && k.abandoned == number {
 				in.abandon(err)
 			}
 		})

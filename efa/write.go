@@ -184,7 +184,7 @@ func (r *Reactor) begin(w *write) bool {
 	if err := r.fill(length, size); err != nil {
 		// Without memory for its length, the id is lost, and the connection.
 		r.freeOperation(length)
-		r.failLater(c, err)
+		r.neverSent(c, ticket, parts, err)
 		return true
 	}
 	length.kind = r.sendKind(size)
@@ -201,14 +201,23 @@ func (r *Reactor) begin(w *write) bool {
 	if err := r.lend(payload, w.buf); err != nil {
 		r.freeOperation(payload)
 		r.freeOperation(length)
-		r.failLater(c, err)
+		r.neverSent(c, ticket, parts, err)
 		return true
 	}
 	payload.write = w
+	length.payload = payload
 	w.held++
 	r.arbiter.Push(&c.queue, length)
-	r.arbiter.Push(&c.queue, payload)
 	return true
+}
+
+// neverSent ends a connection whose write has its id, but no operations that
+// could end it: the end of the connection is what releases it.
+func (r *Reactor) neverSent(c *Conn, ticket tagged.Ticket, parts int, err error) {
+	for range parts {
+		_ = c.writes.Complete(ticket, err)
+	}
+	r.failLater(c, err)
 }
 
 // sendKind is how a message in one of the reactor's buffers goes out.
@@ -250,17 +259,22 @@ func (r *Reactor) beginWaiting(c *Conn) {
 // sendEnded is the end of an operation of a write or of a grant.
 func (r *Reactor) sendEnded(c *Conn, op *operation, err error) {
 	if op.purpose == controlSend {
-		if err != nil {
+		// A grant that a closed peer does not take is none to be missed; the
+		// control connection tells how it ended.
+		if err != nil && !c.finished {
 			r.failLater(c, err)
 		}
 		return
 	}
 	if w := op.write; w != nil {
-		if w.held--; w.held == 0 && w.popped {
+		if w.held--; w.held == 0 {
 			if w.released != nil {
 				close(w.released)
+				w.released = nil
 			}
-			r.freeWrite(w)
+			if w.popped {
+				r.freeWrite(w)
+			}
 		}
 	}
 	if err != nil && c.failure == nil {

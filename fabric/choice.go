@@ -163,11 +163,17 @@ func explain(name string, err error) error {
 	}
 	e := &Error{Op: "fi_getinfo", Provider: name, Errno: errnoNoData}
 	known := providerNames()
-	switch filter := os.Getenv("FI_PROVIDER"); {
-	case slices.Contains(known, core(name)):
-		e.Detail = "libfabric has the provider, but no device or interface here that it could use"
-	case filter != "":
+	filter, filtered := os.LookupEnv("FI_PROVIDER")
+	excluded := filtered && !admits(filter, name)
+	switch there := slices.Contains(known, core(name)); {
+	case there && excluded:
+		e.Detail = "FI_PROVIDER=" + filter + " is set and keeps libfabric from using it: unset that, or name it there"
+	case excluded:
 		e.Detail = "libfabric has no such provider while FI_PROVIDER=" + filter + " is set; it has " + strings.Join(known, ", ")
+	case there && core(name) == "shm":
+		e.Detail = "libfabric has the provider, but /dev/shm cannot be written or has too little room: 16 MiB for each processor must be free"
+	case there:
+		e.Detail = "libfabric has the provider, but no device or interface here that it could use"
 	case name == "efa":
 		// The efa provider does not report for duty without a device.
 		e.Detail = "no EFA device that libfabric could open"
@@ -175,6 +181,16 @@ func explain(name string, err error) error {
 		e.Detail = "libfabric " + LibraryVersion().String() + " has no such provider; it has " + strings.Join(known, ", ")
 	}
 	return e
+}
+
+// admits says whether a value of FI_PROVIDER, a list or the negation of one,
+// lets libfabric use the provider. An empty one admits none.
+func admits(filter, name string) bool {
+	list, negated := strings.CutPrefix(filter, "^")
+	listed := slices.ContainsFunc(strings.Split(list, ","), func(entry string) bool {
+		return strings.EqualFold(core(entry), core(name))
+	})
+	return listed != negated
 }
 
 // providerNames are the providers in the library, without utility layers.

@@ -100,9 +100,9 @@ type Attributes struct {
 	// Notifies says that Wait returns as soon as something arrives. Otherwise
 	// it sleeps for short times, and whoever gets busy should Wake it.
 	Notifies bool
-	// KeepLostPeers says that a peer must not be removed if messages of it may
-	// still be on their way, because the provider would look for them in the
-	// memory that the peer had. It is removed with the device.
+	// KeepLostPeers says that a peer must not be removed while messages of it
+	// may still be on their way, because the provider would look for them in the
+	// memory that the peer had.
 	KeepLostPeers bool
 	// SameHostOnly says that peers on another host cannot be reached.
 	SameHostOnly bool

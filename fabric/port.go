@@ -3,6 +3,7 @@ package fabric
 import (
 	"errors"
 	"os"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -27,6 +28,7 @@ type Port struct {
 
 	sleep     sleeper
 	retired   atomic.Bool
+	closing   sync.Mutex
 	neighbour neighbour
 }
 
@@ -162,13 +164,22 @@ func (r *portRegion) Close() error {
 // Turn implements Device.
 func (p *Port) Turn(posts []Op, completions []Completion, spins int) (reaped int, err error) {
 	if err := p.enter(); err != nil {
-		return 0, err
+		return 0, failAll(posts, err)
 	}
 	reaped, err = p.endpoint.Turn(posts, completions, spins)
 	if reaped > 0 {
 		p.sleep.active()
 	}
 	return reaped, err
+}
+
+// failAll says of operations that were not tried why, and not what the last
+// Turn said of those that were in the same place.
+func failAll(posts []Op, err error) error {
+	for i := range posts {
+		posts[i].Result, posts[i].Token, posts[i].Err = Failed, 0, err
+	}
+	return err
 }
 
 // Cancel implements Device.
@@ -227,6 +238,10 @@ func (p *Port) Close() error {
 
 // closeParts closes what has been opened.
 func (p *Port) closeParts() error {
+	// One after the other: a handle counts as closed as soon as its closing
+	// begins, but what it is part of cannot be closed before it ends.
+	p.closing.Lock()
+	defer p.closing.Unlock()
 	if p.sleep != nil {
 		p.sleep.close()
 	}

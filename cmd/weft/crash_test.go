@@ -3,14 +3,21 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"errors"
+	"fmt"
+	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weft-go/weft/internal/testenv"
 )
 
 // noticeLimit is within what time a side must have noticed that the other one
@@ -62,15 +69,24 @@ func (p *process) await(t *testing.T, limit time.Duration) {
 // The transfer would take far longer than any test runs.
 func underWay(t *testing.T, provider string) (sender, receiver *process, dir string) {
 	t.Helper()
+	sender, receiver, dir, _ = underWayTo(t, provider, "--once")
+	return sender, receiver, dir
+}
+
+// underWayTo is underWay to a receiver with more flags. It returns also where
+// the receiver listens.
+func underWayTo(t *testing.T, provider string, flags ...string) (sender, receiver *process, dir, address string) {
+	t.Helper()
 	needProvider(t, provider)
 	source, dir := filepath.Join(t.TempDir(), "large"), t.TempDir()
 	// It has no blocks on the disk.
 	require.NoError(t, os.WriteFile(source, nil, 0o600))
 	require.NoError(t, os.Truncate(source, 1<<40))
-	receiver = start(t, "recv", "--once", "--dir", dir, "--listen", "127.0.0.1:0", "--provider", provider, "--require")
-	sender = start(t, "send", "--provider", provider, "--require", source, receiver.address(t))
+	receiver = start(t, append([]string{"recv", "--dir", dir, "--listen", "127.0.0.1:0", "--provider", provider, "--require"}, flags...)...)
+	address = receiver.address(t)
+	sender = start(t, "send", "--provider", provider, "--require", source, address)
 	receiver.awaitContent(t, dir)
-	return sender, receiver, dir
+	return sender, receiver, dir, address
 }
 
 // address is where a receiver says that it listens.
@@ -154,6 +170,45 @@ func TestReceiverIsInterrupted(t *testing.T) {
 			requireEmpty(t, dir)
 		})
 	}
+}
+
+// A receiver that serves waits for its senders at the first signal. The second
+// one cuts them off, which is not success.
+func TestServingReceiverIsInterruptedTwice(t *testing.T) {
+	sender, receiver, dir, address := underWayTo(t, "sockets")
+	require.NoError(t, receiver.Process.Signal(os.Interrupt))
+	// Two signals at once would be taken for one.
+	require.Eventually(t, func() bool {
+		conn, err := net.Dial("tcp", address)
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err != nil
+	}, generous, time.Millisecond)
+	require.NoError(t, receiver.Process.Signal(os.Interrupt))
+	receiver.await(t, noticeLimit)
+	sender.await(t, noticeLimit)
+	require.Equal(t, exitInterrupted, receiver.ProcessState.ExitCode(), receiver.stderr)
+	require.Contains(t, receiver.stderr.String(), ": interrupted\n")
+	sender.requireOneLine(t, exitFailed, "weft: the receiver says: interrupted\n")
+	requireEmpty(t, dir)
+}
+
+// The end of a login session leaves nothing behind: no half file, no names of
+// shared memory.
+func TestReceiverLosesItsTerminal(t *testing.T) {
+	if signal.Ignored(syscall.SIGHUP) {
+		testenv.Need(t, "SIGHUP", errors.New("ignored here, and so by what is started here"))
+	}
+	sender, receiver, dir := underWay(t, "shm")
+	require.NoError(t, receiver.Process.Signal(syscall.SIGHUP))
+	receiver.await(t, noticeLimit)
+	sender.await(t, noticeLimit)
+	receiver.requireOneLine(t, exitInterrupted, "weft: interrupted\n")
+	requireEmpty(t, dir)
+	names, err := filepath.Glob(fmt.Sprintf("/dev/shm/%d:*", receiver.Process.Pid))
+	require.NoError(t, err)
+	require.Empty(t, names)
 }
 
 // sizeIn is the size of the first file in dir, 0 while there is none.

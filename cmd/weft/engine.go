@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -108,6 +109,10 @@ func dial(ctx context.Context, address, service string, config *efa.Config) (*ef
 		cause := err
 		if errors.As(err, &ended) && ended.Cause != nil {
 			cause = ended.Cause
+		}
+		if errors.Is(cause, io.EOF) {
+			why = fmt.Sprintf("%s closed the connection without an answer; check the address, and start %s there", address, service)
+			break
 		}
 		why = fmt.Sprintf("cannot connect to %s: %v; compare weft info on both sides", address, cause)
 	}

@@ -136,12 +136,23 @@ func usageOf(err error) error {
 	return &usageError{fmt.Sprintf("%v; see %s", err, help)}
 }
 
-// interruptible returns a context that SIGINT or SIGTERM ends with
+// stopSignals end a command in order. SIGHUP is one of them, or the end of a
+// login session would leave half a file and names in /dev/shm; where it is
+// ignored, as under nohup, it stays so.
+func stopSignals() []os.Signal {
+	signals := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		signals = append(signals, syscall.SIGHUP)
+	}
+	return signals
+}
+
+// interruptible returns a context that one of stopSignals ends with
 // errInterrupted. A second signal kills, as it would by default.
 func interruptible() (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	signal.Notify(signals, stopSignals()...)
 	go func() {
 		select {
 		case <-signals:

@@ -85,7 +85,8 @@ func (c *pingCommand) measure(ctx context.Context, conn *efa.Conn) (*hdrhistogra
 	warm := min(c.Count/10+1, 1000)
 	histogram := hdrhistogram.New(1, time.Minute.Nanoseconds(), 3)
 	message = make([]byte, c.Size)
-	for i := range warm + c.Count {
+	// From a negative number on: their sum may be more than an int holds.
+	for i := -warm; i < c.Count; i++ {
 		if c.Size >= 8 {
 			binary.LittleEndian.PutUint64(message, uint64(i))
 		}
@@ -96,9 +97,9 @@ func (c *pingCommand) measure(ctx context.Context, conn *efa.Conn) (*hdrhistogra
 			return nil, err
 		}
 		if !bytes.Equal(back[:n], message) {
-			return nil, fmt.Errorf("%w: round trip %d came back with %d other bytes", transfer.ErrMismatch, i, n)
+			return nil, fmt.Errorf("%w: round trip %d came back with %d other bytes", transfer.ErrMismatch, i+warm, n)
 		}
-		if i >= warm {
+		if i >= 0 {
 			_ = histogram.RecordValue(min(took.Nanoseconds(), time.Minute.Nanoseconds()))
 		}
 	}

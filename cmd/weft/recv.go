@@ -7,7 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"sync"
-	"syscall"
+	"sync/atomic"
 
 	"github.com/weft-go/weft/cmd/weft/internal/transfer"
 	"github.com/weft-go/weft/efa"
@@ -108,25 +108,36 @@ func receive(ctx context.Context, conn *efa.Conn, root *os.Root, options transfe
 }
 
 // serve serves senders until a signal comes; then it ends when those that are
-// connected have finished. A second signal ends them, too.
-func (c *recvCommand) serve(t *terminal, root *os.Root) error {
+// connected have finished. A second signal ends them, too, and it is an error
+// if it cut one off.
+func (c *recvCommand) serve(t *terminal, root *os.Root) (err error) {
 	t.warn()
 	accepting, stopAccepting := context.WithCancelCause(context.Background())
 	defer stopAccepting(nil)
 	receiving, stopReceiving := context.WithCancelCause(context.Background())
 	defer stopReceiving(nil)
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	signal.Notify(signals, stopSignals()...)
+	var connected atomic.Int32
 	go func() {
 		<-signals
 		stopAccepting(errInterrupted)
+		if n := connected.Load(); n > 0 && onTerminal() {
+			fmt.Fprintf(t.stderr, "weft: waiting for %d to finish sending; interrupt again to cut off\n", n)
+		}
 		<-signals
 		signal.Stop(signals)
 		stopReceiving(errInterrupted)
 	}()
 
 	var senders sync.WaitGroup
-	defer senders.Wait() // once the listener is closed
+	var cutOff atomic.Bool
+	defer func() { // once the listener is closed
+		senders.Wait()
+		if err == nil && cutOff.Load() {
+			err = errInterrupted
+		}
+	}()
 	l, err := listen(accepting, c.Listen, c.config(transfer.MaxMessage, t.logger))
 	if err != nil {
 		return err
@@ -149,9 +160,16 @@ func (c *recvCommand) serve(t *terminal, root *os.Root) error {
 		} else if err != nil {
 			return err
 		}
+		connected.Add(1)
 		senders.Go(func() {
-			defer func() { <-places }()
+			defer func() {
+				connected.Add(-1)
+				<-places
+			}()
 			summary, err := receive(receiving, conn, root, transfer.Options{Timeout: c.Timeout})
+			if errors.Is(err, errInterrupted) {
+				cutOff.Store(true)
+			}
 			output.Lock()
 			defer output.Unlock()
 			c.report(t, conn, summary, err)

@@ -70,6 +70,7 @@ func TestScriptsWithSmallDisk(t *testing.T) {
 //	closedport             sets ADDRESS to a port where nothing listens
 //	bannerserver           the same, but it speaks first
 //	silentserver           the same, but it says nothing
+//	shutserver             the same, but it hangs up at once
 func scripts(dir string, env map[string]string) testscript.Params {
 	return testscript.Params{
 		Dir: dir,
@@ -92,6 +93,7 @@ func scripts(dir string, env map[string]string) testscript.Params {
 			"closedport":   closePort,
 			"bannerserver": func(ts *testscript.TestScript, _ bool, _ []string) { startServer(ts, "220 mail.invalid ready\r\n") },
 			"silentserver": func(ts *testscript.TestScript, _ bool, _ []string) { startServer(ts, "") },
+			"shutserver":   startShutServer,
 		},
 	}
 }
@@ -212,6 +214,25 @@ func startServer(ts *testscript.TestScript, banner string) {
 			_, _ = io.WriteString(conn, banner)
 			// Only when the peer has gone: a reset would take the banner along.
 			_, _ = io.Copy(io.Discard, conn)
+			_ = conn.Close()
+		}
+	}()
+}
+
+// startShutServer starts a server that reads what weft says first, so that its
+// end is no reset, and hangs up.
+func startShutServer(ts *testscript.TestScript, _ bool, _ []string) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	ts.Defer(func() { _ = l.Close() })
+	ts.Setenv("ADDRESS", l.Addr().String())
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Read(make([]byte, 1<<10))
 			_ = conn.Close()
 		}
 	}()

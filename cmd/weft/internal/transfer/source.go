@@ -208,6 +208,13 @@ func (r *reader) file(path, name string, noFollow int) error {
 	case !errors.Is(err, io.EOF):
 		return fileError("read", path, err)
 	}
+	// The checksum is of what was read, be it half old and half new.
+	switch after, err := f.Stat(); {
+	case err != nil:
+		return fileError("read", path, err)
+	case !after.ModTime().Equal(info.ModTime()):
+		return fileError("read", path, errors.New("it was written to while it was sent"))
+	}
 	r.sent.Files++
 	r.sent.Bytes += header.size
 	return r.out.record(recordFileEnd, r.hash.Sum(r.sum[:0]))

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -193,6 +194,42 @@ func TestFailureAtTheSenderIsToldToTheReceiver(t *testing.T) {
 		requireClean(t, to, filepath.Base(paths[len(paths)-1])+"/")
 		requireClean(t, to, "mem")
 		requireClean(t, to, "cmdline")
+	}
+}
+
+// A file that changes under the reader is neither what it was nor what it is,
+// so that there is nothing to verify it against.
+func TestFileThatChangesWhileItIsSent(t *testing.T) {
+	for want, change := range map[string]func(path string) error{
+		"it shrank by ":     func(path string) error { return os.Truncate(path, MaxMessage) },
+		"it grew beyond ":   func(path string) error { return os.Truncate(path, 20*MaxMessage) },
+		"it was written to": func(path string) error { return os.Chtimes(path, time.Time{}, time.Unix(1, 0)) },
+	} {
+		from, to := t.TempDir(), t.TempDir()
+		path := filepath.Join(from, "name")
+		write(t, path, random(10*MaxMessage), 0o644)
+		root, err := os.OpenRoot(to)
+		require.NoError(t, err)
+		a, b := memoryPair()
+		done := make(chan outcome)
+		go func() {
+			summary, err := Receive(t.Context(), b, root, Options{})
+			b.Close()
+			done <- outcome{summary, err}
+		}()
+		var once sync.Once
+		var changeErr error
+		summary, err := Send(t.Context(), a, sourcesOf(t, path), Options{
+			Progress: func(int) { once.Do(func() { changeErr = change(path) }) },
+		})
+		a.Close()
+		received := <-done
+		require.NoError(t, root.Close())
+		require.NoError(t, changeErr)
+		require.ErrorContains(t, err, want)
+		require.False(t, summary.Verified)
+		require.ErrorContains(t, received.err, want)
+		require.Empty(t, tree(t, to))
 	}
 }
 
