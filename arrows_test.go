@@ -41,6 +41,8 @@ var rooms = map[string]room{
 	"cmd/weft/...":       {imports: "*"},
 	"bench/...":          {imports: "*"},
 	"internal/testenv":   {plain: true},
+	"scripts/coverage":   {plain: true},
+	"scripts/matrix":     {imports: "fabric", plain: true},
 	"scripts/testreport": {plain: true},
 }
 

@@ -25,6 +25,19 @@ static int weft_atomic_limit(struct fid_ep *ep, uint32_t kind, uint32_t type,
 	return ret;
 }
 
+static int weft_query_atomic(struct fid_domain *domain, uint32_t type,
+			     uint32_t op, uint64_t flags, uint64_t *count,
+			     uint64_t *size)
+{
+	struct fi_atomic_attr attr = { 0 };
+	int ret = fi_query_atomic(domain, (enum fi_datatype)type, (enum fi_op)op,
+				  &attr, flags);
+
+	*count = attr.count;
+	*size = attr.size;
+	return ret;
+}
+
 static void weft_type_name(uint32_t type, char *buf, size_t len)
 {
 	enum fi_datatype t = (enum fi_datatype)type;
@@ -94,6 +107,21 @@ func (e Endpoint) AtomicLimit(kind, datatype, op uint32) (int, Code) {
 	var n C.uint64_t
 	code := codeOf(C.weft_atomic_limit(e.p, C.uint32_t(kind), C.uint32_t(datatype), C.uint32_t(op), &n))
 	return int(n), code
+}
+
+// Flags of QueryAtomic.
+const (
+	QueryFetch   uint64 = C.FI_FETCH_ATOMIC
+	QueryCompare uint64 = C.FI_COMPARE_ATOMIC
+)
+
+// QueryAtomic says how many values an atomic operation can have, and their size.
+//
+// Implements: int fi_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op, struct fi_atomic_attr *attr, uint64_t flags)
+func (d Domain) QueryAtomic(datatype, op uint32, flags uint64) (count, size int, code Code) {
+	var n, bytes C.uint64_t
+	code = codeOf(C.weft_query_atomic(d.p, C.uint32_t(datatype), C.uint32_t(op), C.uint64_t(flags), &n, &bytes))
+	return int(n), int(bytes), code
 }
 
 // TypeName is libfabric's name of a data type.

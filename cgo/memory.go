@@ -16,12 +16,13 @@ type Purpose int
 
 // The purposes that memory is counted by.
 const (
-	PurposeSlots Purpose = iota // contexts of operations in flight
-	PurposeTurns                // operations and completions on their way across
+	PurposeSlots    Purpose = iota // contexts of operations in flight
+	PurposeTurns                   // operations and completions on their way across
+	PurposeDeferred                // operations that wait for a counter
 	purposes
 )
 
-func (p Purpose) String() string { return [...]string{"slots", "turns"}[p] }
+func (p Purpose) String() string { return [...]string{"slots", "turns", "deferred work"}[p] }
 
 var inUse [purposes]atomic.Int64
 

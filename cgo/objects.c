@@ -5,31 +5,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Providers install signal handlers of their own (shm does, for SIGINT and
-// SIGSEGV among others) without SA_ONSTACK. Go runs goroutines on small stacks
-// and relies on its own handlers, so a call that may load or start a provider
-// is put between these two: a handler that appeared meanwhile and would run on
-// a goroutine's stack is replaced by the one that was there.
-struct handlers {
-	struct sigaction action[NSIG];
-};
-
-static void save_handlers(struct handlers *h)
+// Providers install signal handlers of their own. Those of shm, for SIGINT,
+// SIGTERM, SIGBUS and SIGSEGV, take the process's names out of /dev/shm, even if
+// the program then handles the signal and goes on; others, without SA_ONSTACK,
+// would run on a goroutine's small stack. So a call that may load or start a
+// provider is put between these two, and Go's own handlers come back.
+void weft_save_handlers(struct weft_handlers *h)
 {
 	for (int s = 1; s < NSIG; s++)
 		if (sigaction(s, NULL, &h->action[s]))
 			memset(&h->action[s], 0, sizeof h->action[s]);
 }
 
-static void restore_handlers(const struct handlers *h)
+void weft_restore_handlers(const struct weft_handlers *h)
 {
 	for (int s = 1; s < NSIG; s++) {
 		struct sigaction now;
 
 		if (sigaction(s, NULL, &now))
 			continue;
-		if (now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN ||
-		    (now.sa_flags & SA_ONSTACK))
+		if (now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN)
 			continue;
 		if (now.sa_handler != h->action[s].sa_handler)
 			sigaction(s, &h->action[s], NULL);
@@ -47,116 +42,50 @@ uint64_t weft_highest_version(void)
 	return FI_VERSION_LT(library, headers) ? library : headers;
 }
 
-static char *copy(const char *s)
-{
-	return s && *s ? strdup(s) : NULL;
-}
-
-int weft_getinfo(const struct weft_hints *h, const char *node,
-		 const char *service, uint64_t flags, struct fi_info **info)
-{
-	struct handlers saved;
-	struct fi_info *hints = fi_allocinfo();
-	int ret;
-
-	if (!hints)
-		return -FI_ENOMEM;
-	hints->caps = h->caps;
-	hints->mode = h->mode;
-	hints->addr_format = h->addr_format;
-	hints->ep_attr->type = h->ep_type;
-	hints->ep_attr->protocol = h->ep_protocol;
-	hints->ep_attr->max_msg_size = h->max_message;
-	hints->domain_attr->threading = h->threading;
-	hints->domain_attr->control_progress = h->control_progress;
-	hints->domain_attr->data_progress = h->data_progress;
-	hints->domain_attr->resource_mgmt = h->resource_mgmt;
-	hints->domain_attr->av_type = h->av_type;
-	hints->domain_attr->mr_mode = h->mr_mode;
-	hints->domain_attr->cq_data_size = h->cq_data_size;
-	hints->tx_attr->msg_order = h->tx_order;
-	hints->rx_attr->msg_order = h->rx_order;
-	hints->tx_attr->comp_order = h->tx_completion_order;
-	hints->rx_attr->comp_order = h->rx_completion_order;
-	hints->tx_attr->op_flags = h->tx_op_flags;
-	hints->rx_attr->op_flags = h->rx_op_flags;
-	hints->tx_attr->size = h->tx_size;
-	hints->rx_attr->size = h->rx_size;
-	hints->tx_attr->inject_size = h->inject_size;
-	hints->tx_attr->iov_limit = h->tx_iov_limit;
-	hints->rx_attr->iov_limit = h->rx_iov_limit;
-	hints->fabric_attr->prov_name = copy(h->provider);
-	hints->fabric_attr->name = copy(h->fabric);
-	hints->domain_attr->name = copy(h->domain);
-
-	save_handlers(&saved);
-	ret = fi_getinfo((uint32_t)weft_highest_version(), node, service, flags,
-			 hints, info);
-	restore_handlers(&saved);
-	fi_freeinfo(hints);
-	return ret;
-}
-
-// A member of an anonymous union from 2.x on, which Go cannot name.
-int weft_data_progress(const struct fi_info *info)
-{
-	return (int)info->domain_attr->data_progress;
-}
-
 int weft_fabric(struct fi_info *info, struct fid_fabric **fabric)
 {
-	struct handlers saved;
+	struct weft_handlers saved;
 	int ret;
 
-	save_handlers(&saved);
+	weft_save_handlers(&saved);
 	ret = fi_fabric(info->fabric_attr, fabric, NULL);
-	restore_handlers(&saved);
+	weft_restore_handlers(&saved);
 	return ret;
 }
 
 int weft_domain(struct fid_fabric *fabric, struct fi_info *info,
 		struct fid_domain **domain)
 {
-	struct handlers saved;
+	struct weft_handlers saved;
 	int ret;
 
-	save_handlers(&saved);
+	weft_save_handlers(&saved);
 	ret = fi_domain(fabric, info, domain, NULL);
-	restore_handlers(&saved);
+	weft_restore_handlers(&saved);
 	return ret;
 }
 
 int weft_endpoint(struct fid_domain *domain, struct fi_info *info,
 		  struct fid_ep **ep)
 {
-	struct handlers saved;
+	struct weft_handlers saved;
 	int ret;
 
-	save_handlers(&saved);
+	weft_save_handlers(&saved);
 	ret = fi_endpoint(domain, info, ep, NULL);
-	restore_handlers(&saved);
+	weft_restore_handlers(&saved);
 	return ret;
 }
 
 int weft_enable(struct fid_ep *ep)
 {
-	struct handlers saved;
+	struct weft_handlers saved;
 	int ret;
 
-	save_handlers(&saved);
+	weft_save_handlers(&saved);
 	ret = fi_enable(ep);
-	restore_handlers(&saved);
+	weft_restore_handlers(&saved);
 	return ret;
-}
-
-int weft_eq_open(struct fid_fabric *fabric, uint64_t size, struct fid_eq **eq)
-{
-	struct fi_eq_attr attr;
-
-	memset(&attr, 0, sizeof attr);
-	attr.size = size;
-	attr.wait_obj = FI_WAIT_NONE;
-	return fi_eq_open(fabric, &attr, eq, NULL);
 }
 
 int weft_cq_open(struct fid_domain *domain, int wait, uint64_t *size,
@@ -218,13 +147,6 @@ int weft_av_insert(struct fid_av *av, const void *address, uint64_t *result)
 	return ret < 0 ? ret : -FI_EINVAL;
 }
 
-int weft_av_remove(struct fid_av *av, uint64_t address)
-{
-	fi_addr_t addr = address;
-
-	return fi_av_remove(av, &addr, 1, 0);
-}
-
 int weft_mr_reg(struct fid_domain *domain, const void *buf, uint64_t length,
 		uint64_t access, uint64_t key, struct fid_mr **mr)
 {
@@ -259,44 +181,4 @@ int weft_cq_signal(struct fid_cq *cq)
 int weft_trywait(struct fid_fabric *fabric, struct fid *fid)
 {
 	return fi_trywait(fabric, &fid, 1);
-}
-
-int weft_eq_read(struct fid_eq *eq, struct weft_event *out)
-{
-	// CM entries carry data of the peer's behind the struct.
-	union {
-		struct fi_eq_entry entry;
-		struct fi_eq_cm_entry cm;
-		char room[512];
-	} buf;
-	struct fi_eq_err_entry e;
-	const char *text;
-	uint32_t event = 0;
-	ssize_t ret;
-
-	memset(out, 0, sizeof *out);
-	memset(&buf, 0, sizeof buf);
-	ret = fi_eq_read(eq, &event, &buf, sizeof buf, 0);
-	if (ret >= 0 && event) {
-		out->event = event;
-		return 1;
-	}
-	if (ret == 0 || ret == -FI_EAGAIN)
-		return 0;
-	if (ret != -FI_EAVAIL)
-		return (int)ret;
-	memset(&e, 0, sizeof e);
-	ret = fi_eq_readerr(eq, &e, 0);
-	if (ret == 0 || ret == -FI_EAGAIN)
-		return 0;
-	if (ret < 0)
-		return (int)ret;
-	out->err = e.err < 0 ? -e.err : e.err;
-	out->prov_errno = e.prov_errno;
-	text = fi_eq_strerror(eq, e.prov_errno, e.err_data, out->text,
-			      sizeof out->text);
-	if (text && text != out->text)
-		strncpy(out->text, text, sizeof out->text - 1);
-	out->text[sizeof out->text - 1] = 0;
-	return 1;
 }

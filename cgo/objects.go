@@ -59,14 +59,6 @@ func (f Fabric) OpenDomain(i Info) (d Domain, code Code) {
 	return d, code
 }
 
-// OpenEventQueue opens an event queue without a wait object.
-//
-// Implements: int fi_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq, void *context)
-func (f Fabric) OpenEventQueue(size int) (q EventQueue, code Code) {
-	code = codeOf(C.weft_eq_open(f.p, C.uint64_t(size), &q.p))
-	return q, code
-}
-
 // TryWait says with 0 that blocking on the queue's descriptor is safe, with
 // Again that something is there to be read.
 //
@@ -130,9 +122,6 @@ func (d Domain) Close() Code { return codeOf(C.weft_close(&d.p.fid)) }
 // Close closes the endpoint (fi_close).
 func (e Endpoint) Close() Code { return codeOf(C.weft_close(&e.p.fid)) }
 
-// Close closes the event queue (fi_close).
-func (q EventQueue) Close() Code { return codeOf(C.weft_close(&q.p.fid)) }
-
 // Close closes the completion queue (fi_close).
 func (q CompletionQueue) Close() Code { return codeOf(C.weft_close(&q.p.fid)) }
 
@@ -186,13 +175,6 @@ func (v AddressVector) Insert(address []byte) (peer uint64, code Code) {
 	return uint64(n), code
 }
 
-// Remove forgets one peer.
-//
-// Implements: int fi_av_remove(struct fid_av *av, fi_addr_t *fi_addr, size_t count, uint64_t flags)
-func (v AddressVector) Remove(peer uint64) Code {
-	return codeOf(C.weft_av_remove(v.p, C.uint64_t(peer)))
-}
-
 // WaitDescriptor returns the file descriptor to block on.
 //
 // Implements: int fi_control(struct fid *fid, int command, void *arg)
@@ -206,28 +188,3 @@ func (q CompletionQueue) WaitDescriptor() (int, Code) {
 //
 // Implements: int fi_cq_signal(struct fid_cq *cq)
 func (q CompletionQueue) Signal() Code { return codeOf(C.weft_cq_signal(q.p)) }
-
-// Event is one entry of an event queue; Err is 0 unless it is an error.
-type Event struct {
-	Event         uint32
-	Err           int
-	ProviderErrno int
-	Text          string
-}
-
-// Read takes one event, and says whether there was one.
-//
-// Implements: ssize_t fi_eq_read(struct fid_eq *eq, uint32_t *event, void *buf, size_t len, uint64_t flags)
-// Implements: ssize_t fi_eq_readerr(struct fid_eq *eq, struct fi_eq_err_entry *buf, uint64_t flags)
-// Implements: const char *fi_eq_strerror(struct fid_eq *eq, int prov_errno, const void *err_data, char *buf, size_t len)
-func (q EventQueue) Read() (ev Event, ok bool, code Code) {
-	var e C.struct_weft_event
-	ret := C.weft_eq_read(q.p, &e)
-	if ret <= 0 {
-		return ev, false, codeOf(ret)
-	}
-	return Event{
-		Event: uint32(e.event), Err: int(e.err), ProviderErrno: int(e.prov_errno),
-		Text: C.GoString(&e.text[0]),
-	}, true, 0
-}

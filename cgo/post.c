@@ -177,9 +177,10 @@ static ssize_t post_atomic(struct fid_ep *ep, const struct weft_op *op)
 	struct weft_extra *x = op->extra;
 	enum fi_datatype type = (enum fi_datatype)x->datatype;
 	enum fi_op what = (enum fi_op)x->atomic;
-	struct fi_ioc one, compare, result;
+	struct fi_ioc one, compare, result, several[WEFT_VECTORS];
 	struct fi_rma_ioc remote;
 	struct fi_msg_atomic msg;
+	size_t n;
 	void *desc = (void *)op->desc, *compare_desc = (void *)x->compare_desc,
 	     *result_desc = (void *)x->result_desc;
 	void *buf = (void *)op->buf;
@@ -189,6 +190,30 @@ static ssize_t post_atomic(struct fid_ep *ep, const struct weft_op *op)
 		return fi_inject_atomic(ep, buf, op->len, op->peer,
 					x->remote_address, x->remote_key, type,
 					what);
+	// A vector holds counts of values too, and has one result and comparand.
+	result.addr = (void *)x->result;
+	result.count = op->len;
+	compare.addr = (void *)x->compare;
+	compare.count = op->len;
+	for (n = 0; n < x->vectors; n++) {
+		several[n].addr = x->vector[n].iov_base;
+		several[n].count = x->vector[n].iov_len;
+	}
+	if (!x->flags && n) {
+		if (op->kind == WEFT_ATOMIC)
+			return fi_atomicv(ep, several, x->desc, n, op->peer,
+					  x->remote_address, x->remote_key, type,
+					  what, op->slot);
+		if (op->kind == WEFT_FETCH)
+			return fi_fetch_atomicv(ep, several, x->desc, n, &result,
+						&result_desc, 1, op->peer,
+						x->remote_address, x->remote_key,
+						type, what, op->slot);
+		return fi_compare_atomicv(ep, several, x->desc, n, &compare,
+					  &compare_desc, 1, &result, &result_desc,
+					  1, op->peer, x->remote_address,
+					  x->remote_key, type, what, op->slot);
+	}
 	if (!x->flags) {
 		if (op->kind == WEFT_ATOMIC)
 			return fi_atomic(ep, buf, op->len, desc, op->peer,
@@ -210,16 +235,12 @@ static ssize_t post_atomic(struct fid_ep *ep, const struct weft_op *op)
 	memset(&remote, 0, sizeof remote);
 	one.addr = buf;
 	one.count = op->len;
-	compare.addr = (void *)x->compare;
-	compare.count = op->len;
-	result.addr = (void *)x->result;
-	result.count = op->len;
 	remote.addr = x->remote_address;
 	remote.count = op->len;
 	remote.key = x->remote_key;
-	msg.msg_iov = &one;
-	msg.desc = &desc;
-	msg.iov_count = 1;
+	msg.msg_iov = n ? several : &one;
+	msg.desc = n ? x->desc : &desc;
+	msg.iov_count = n ? n : 1;
 	msg.addr = op->peer;
 	msg.rma_iov = &remote;
 	msg.rma_iov_count = 1;

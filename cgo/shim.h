@@ -4,6 +4,7 @@
 #ifndef WEFT_SHIM_H
 #define WEFT_SHIM_H
 
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,36 +20,14 @@
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 
-// What to ask fi_getinfo for. Zero and NULL mean "no wish".
-struct weft_hints {
-	uint64_t caps;
-	uint64_t mode;
-	uint32_t addr_format;
-	uint32_t ep_type;
-	uint32_t ep_protocol;
-	uint32_t threading;
-	uint32_t control_progress;
-	uint32_t data_progress;
-	uint32_t resource_mgmt;
-	uint32_t av_type;
-	int32_t mr_mode;
-	uint32_t pad;
-	uint64_t tx_order, rx_order;
-	uint64_t tx_completion_order, rx_completion_order;
-	uint64_t tx_op_flags, rx_op_flags;
-	uint64_t tx_size, rx_size;
-	uint64_t inject_size;
-	uint64_t tx_iov_limit, rx_iov_limit;
-	uint64_t max_message;
-	uint64_t cq_data_size;
-	const char *provider;
-	const char *fabric;
-	const char *domain;
+// The signal handlers that were there before a provider was loaded or started.
+struct weft_handlers {
+	struct sigaction action[NSIG];
 };
 
-int weft_getinfo(const struct weft_hints *hints, const char *node,
-		 const char *service, uint64_t flags, struct fi_info **info);
-int weft_data_progress(const struct fi_info *info);
+void weft_save_handlers(struct weft_handlers *handlers);
+void weft_restore_handlers(const struct weft_handlers *handlers);
+
 uint64_t weft_highest_version(void);
 
 int weft_fabric(struct fi_info *info, struct fid_fabric **fabric);
@@ -57,7 +36,6 @@ int weft_domain(struct fid_fabric *fabric, struct fi_info *info,
 int weft_endpoint(struct fid_domain *domain, struct fi_info *info,
 		  struct fid_ep **ep);
 int weft_enable(struct fid_ep *ep);
-int weft_eq_open(struct fid_fabric *fabric, uint64_t size, struct fid_eq **eq);
 int weft_cq_open(struct fid_domain *domain, int wait, uint64_t *size,
 		 struct fid_cq **cq);
 int weft_av_open(struct fid_domain *domain, uint64_t count, struct fid_av **av);
@@ -66,7 +44,6 @@ int weft_close(struct fid *fid);
 int weft_ep_bind(struct fid_ep *ep, struct fid *fid, uint64_t flags);
 int weft_getname(struct fid_ep *ep, void *address, uint64_t *length);
 int weft_av_insert(struct fid_av *av, const void *address, uint64_t *result);
-int weft_av_remove(struct fid_av *av, uint64_t address);
 int weft_mr_reg(struct fid_domain *domain, const void *buf, uint64_t length,
 		uint64_t access, uint64_t key, struct fid_mr **mr);
 uintptr_t weft_mr_desc(struct fid_mr *mr);
@@ -75,18 +52,6 @@ int weft_cancel(struct fid_ep *ep, void *context);
 int weft_wait_fd(struct fid *fid, int *fd);
 int weft_cq_signal(struct fid_cq *cq);
 int weft_trywait(struct fid_fabric *fabric, struct fid *fid);
-
-// One event, or error, of an event queue.
-struct weft_event {
-	uint32_t event;
-	int32_t err;
-	int32_t prov_errno;
-	uint32_t pad;
-	char text[128];
-};
-
-// 1: an event was read. 0: there is none. Negative: reading failed.
-int weft_eq_read(struct fid_eq *eq, struct weft_event *event);
 
 // What libfabric keeps of an operation in flight. The context comes first, so
 // that its address is the slot's.
@@ -185,9 +150,12 @@ struct weft_turn {
 	uint32_t reaped;
 	int32_t error;
 	uint32_t text_count;
+	uint32_t no_source; // the provider does not tell who sent
+	uint32_t pad;
 	char texts[WEFT_TEXTS][WEFT_TEXT_SIZE];
 };
 
-void weft_take_turn(struct weft_turn *turn);
+// The turn is given by its address, which cgo does not look into.
+void weft_take_turn(uintptr_t turn);
 
 #endif

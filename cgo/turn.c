@@ -32,6 +32,9 @@ static void post_all(struct weft_turn *t)
 			}
 		}
 		op->result = weft_post(t->ep, op);
+		// shm says this when its queue of receives is full.
+		if (op->result == -FI_ENOMEM)
+			op->result = -FI_EAGAIN;
 		if (op->result == 0)
 			t->posted++;
 		else if (op->result == -FI_EAGAIN) {
@@ -43,14 +46,23 @@ static void post_all(struct weft_turn *t)
 	}
 }
 
+// slot_of returns the context of the operation, if it was posted in a turn. What
+// a peer did to this side's memory belongs to no operation, and its context is
+// whatever the provider left there. Deferred work (deferred.h) has a context of
+// its own, with the address of a counter where the kind would be.
+static const struct weft_slot *slot_of(uint64_t flags, const void *context)
+{
+	const struct weft_slot *slot = context;
+
+	if (flags & (FI_REMOTE_WRITE | FI_REMOTE_READ))
+		return NULL;
+	return slot && slot->kind <= UINT8_MAX ? slot : NULL;
+}
+
 static void fill(struct weft_completion *c, const struct fi_cq_tagged_entry *e,
 		 uint64_t source)
 {
-	// What a peer did to this side's memory belongs to no operation, and its
-	// context is whatever the provider left there.
-	const struct weft_slot *slot =
-		(e->flags & (FI_REMOTE_WRITE | FI_REMOTE_READ)) ? NULL
-								: e->op_context;
+	const struct weft_slot *slot = slot_of(e->flags, e->op_context);
 
 	c->token = slot ? slot->token : UINT64_MAX;
 	c->kind = slot ? slot->kind : 0;
@@ -83,7 +95,7 @@ static int fill_error(struct weft_turn *t, struct weft_completion *c)
 		t->error = (int)ret;
 		return 0;
 	}
-	slot = (e.flags & (FI_REMOTE_WRITE | FI_REMOTE_READ)) ? NULL : e.op_context;
+	slot = slot_of(e.flags, e.op_context);
 	c->buf = (uintptr_t)e.buf;
 	c->token = slot ? slot->token : UINT64_MAX;
 	c->kind = slot ? slot->kind : 0;
@@ -109,8 +121,34 @@ static int fill_error(struct weft_turn *t, struct weft_completion *c)
 	return 1;
 }
 
-void weft_take_turn(struct weft_turn *t)
+// Asking for sources where there are none costs a look at each.
+static ssize_t read_queue(const struct weft_turn *t,
+			  struct fi_cq_tagged_entry *entries, uint32_t room,
+			  fi_addr_t *sources)
 {
+	ssize_t ret, i;
+
+	if (!t->no_source)
+		return fi_cq_readfrom(t->cq, entries, room, sources);
+	ret = fi_cq_read(t->cq, entries, room);
+	for (i = 0; i < ret; i++)
+		sources[i] = FI_ADDR_NOTAVAIL;
+	return ret;
+}
+
+static ssize_t wait_queue(const struct weft_turn *t,
+			  struct fi_cq_tagged_entry *entry, fi_addr_t *source,
+			  int wait_ms)
+{
+	if (!t->no_source)
+		return fi_cq_sreadfrom(t->cq, entry, 1, source, NULL, wait_ms);
+	*source = FI_ADDR_NOTAVAIL;
+	return fi_cq_sread(t->cq, entry, 1, NULL, wait_ms);
+}
+
+void weft_take_turn(uintptr_t address)
+{
+	struct weft_turn *t = (struct weft_turn *)address;
 	struct fi_cq_tagged_entry entries[WEFT_BATCH];
 	fi_addr_t sources[WEFT_BATCH];
 	uint32_t spins = t->spins, wait_ms = t->wait_ms;
@@ -125,7 +163,7 @@ void weft_take_turn(struct weft_turn *t)
 
 		if (room > WEFT_BATCH)
 			room = WEFT_BATCH;
-		ret = fi_cq_readfrom(t->cq, entries, room, sources);
+		ret = read_queue(t, entries, room, sources);
 		if (ret > 0) {
 			for (i = 0; i < ret; i++)
 				fill(&t->completions[t->reaped + i], &entries[i],
@@ -154,8 +192,7 @@ void weft_take_turn(struct weft_turn *t)
 		}
 		if (!wait_ms)
 			return;
-		ret = fi_cq_sreadfrom(t->cq, entries, 1, sources, NULL,
-				      (int)wait_ms);
+		ret = wait_queue(t, entries, sources, (int)wait_ms);
 		wait_ms = 0;
 		if (ret > 0) {
 			fill(&t->completions[t->reaped++], &entries[0], sources[0]);

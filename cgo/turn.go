@@ -71,6 +71,8 @@ func (s Slots) Cancel(e Endpoint, index int) Code {
 // memory, and belongs to one endpoint and one queue.
 type Turn struct {
 	c *C.struct_weft_turn
+	// address is c as a number: a pointer would be inspected at each call.
+	address C.uintptr_t
 	// Ops and Completions are the two arrays in C memory.
 	Ops         []Op
 	Extras      []Extra // Ops[i].Extra may point to Extras[i]
@@ -78,7 +80,8 @@ type Turn struct {
 }
 
 // NewTurn makes room for ops operations and completions completions a turn.
-func NewTurn(e Endpoint, q CompletionQueue, ops, completions int) (*Turn, bool) {
+// sources says whether the provider tells who sent a message.
+func NewTurn(e Endpoint, q CompletionQueue, ops, completions int, sources bool) (*Turn, bool) {
 	c := (*C.struct_weft_turn)(allocate(PurposeTurns, 1, C.sizeof_struct_weft_turn))
 	o := allocate(PurposeTurns, ops, unsafe.Sizeof(Op{}))
 	r := allocate(PurposeTurns, completions, unsafe.Sizeof(Completion{}))
@@ -91,10 +94,13 @@ func NewTurn(e Endpoint, q CompletionQueue, ops, completions int) (*Turn, bool) 
 		return nil, false
 	}
 	t := &Turn{
-		c: c, Ops: unsafe.Slice((*Op)(o), ops), Extras: unsafe.Slice((*Extra)(x), ops),
+		c: c, address: C.uintptr_t(uintptr(unsafe.Pointer(c))), Ops: unsafe.Slice((*Op)(o), ops), Extras: unsafe.Slice((*Extra)(x), ops),
 		Completions: unsafe.Slice((*Completion)(r), completions),
 	}
 	c.ep, c.cq = e.p, q.p
+	if !sources {
+		c.no_source = 1
+	}
 	c.ops = (*C.struct_weft_op)(o)
 	c.completions = (*C.struct_weft_completion)(r)
 	return t, true
@@ -113,6 +119,8 @@ func (t *Turn) Free() {
 // Completions; it returns how many. While there is nothing to read it tries
 // spins times more, and then blocks for up to waitMS milliseconds.
 //
+// Implements: ssize_t fi_cq_read(struct fid_cq *cq, void *buf, size_t count)
+// Implements: ssize_t fi_cq_sread(struct fid_cq *cq, void *buf, size_t count, const void *cond, int timeout)
 // Implements: ssize_t fi_cq_readfrom(struct fid_cq *cq, void *buf, size_t count, fi_addr_t *src_addr)
 // Implements: ssize_t fi_cq_sreadfrom(struct fid_cq *cq, void *buf, size_t count, fi_addr_t *src_addr, const void *cond, int timeout)
 // Implements: ssize_t fi_cq_readerr(struct fid_cq *cq, struct fi_cq_err_entry *buf, uint64_t flags)
@@ -123,7 +131,7 @@ func (t *Turn) Take(posts, reap, spins, waitMS int) (reaped int, code Code) {
 	c.completion_limit = C.uint32_t(reap)
 	c.spins = C.uint32_t(spins)
 	c.wait_ms = C.uint32_t(waitMS)
-	C.weft_take_turn(c)
+	C.weft_take_turn(t.address)
 	return int(c.reaped), codeOf(c.error)
 }
 

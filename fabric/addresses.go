@@ -1,6 +1,8 @@
 package fabric
 
 import (
+	"bytes"
+	"fmt"
 	"strconv"
 	"syscall"
 	"unsafe"
@@ -8,88 +10,449 @@ import (
 	"github.com/weft-go/weft/cgo"
 )
 
-// AddressVector holds the peers that endpoints send to (fid_av, a table). One
-// goroutine at a time may use it.
+// AddressVector holds the peers that endpoints send to (fid_av). One goroutine
+// at a time may use it, together with the endpoints that are bound to it.
 type AddressVector struct {
 	handle
 	raw    cgo.AddressVector
-	length int
+	format AddressFormat
+	kind   AddressVectorType
+	length int // of each address in bytes; 0 where they differ
+	// peers counts how often each has been inserted: providers look addresses
+	// up unchecked.
+	peers map[Address]int
+	// world is how many peers there were when the first set was opened, and
+	// joining the group of a set that was joined last.
+	world   int
+	joining *Group
+	// shared says that others may have inserted peers too.
+	shared bool
+}
+
+// AddressVectorConfig describes an address vector. The zero value works.
+type AddressVectorConfig struct {
+	// Type; zero means AddressTable.
+	Type AddressVectorType
+	// Peers is about how many there will be, PeersPerNode how many of them on
+	// one host; zero leaves it to the provider.
+	Peers, PeersPerNode uint64
+	// ReceiveBits is how many bits of an address name a receive context of the
+	// peer; see FI_NAMED_RX_CTX of libfabric.
+	ReceiveBits int
+	// Name shares the vector with the processes of this host that open it by
+	// the same name (SharedAddressVectors); ReadOnly leaves inserting to them.
+	Name     string
+	ReadOnly bool
+	// UserIDs has completions name their source by the number that SetUserID
+	// gave it (PeerUserIDs).
+	UserIDs bool
+	// Symmetric promises that every host has the same number of peers
+	// (FI_SYMMETRIC).
+	Symmetric bool
 }
 
 // OpenAddressVector opens an empty table of peers.
+//
+// Implements: int fi_av_open(...)
 func (d *Domain) OpenAddressVector() (*AddressVector, error) {
+	return d.OpenAddressVectorConfig(AddressVectorConfig{})
+}
+
+// OpenAddressVectorConfig opens an address vector, as OpenAddressVector does,
+// with the properties of config. Providers refuse, with ErrNotSupported or
+// ErrInvalid, those that they do not have.
+//
+// Implements: int fi_av_open(...)
+func (d *Domain) OpenAddressVectorConfig(config AddressVectorConfig) (*AddressVector, error) {
+	if config.Type == 0 {
+		config.Type = AddressTable
+	}
+	if config.ReceiveBits < 0 || config.ReceiveBits > 32 {
+		return nil, &Error{
+			Op: "fi_av_open", Provider: d.provider, Errno: errnoInvalid,
+			Detail: "0 to 32 bits of an address can name a receive context, not " + strconv.Itoa(config.ReceiveBits),
+		}
+	}
 	if err := d.enter(); err != nil {
 		return nil, err
 	}
 	defer d.leave()
-	raw, code := d.raw.OpenAddressVector(0)
+	raw := cgo.AddressVectorConfig{
+		Type: uint32(config.Type), ReceiveBits: config.ReceiveBits,
+		Count: config.Peers, PerNode: config.PeersPerNode, Name: config.Name,
+	}
+	for flag, wanted := range map[uint64]bool{
+		cgo.FlagReadOnly: config.ReadOnly, cgo.FlagUserID: config.UserIDs, cgo.FlagTwins: config.Symmetric,
+	} {
+		if wanted {
+			raw.Flags |= flag
+		}
+	}
+	opened, code := d.raw.OpenAddressVectorConfig(raw)
 	if code != 0 {
 		return nil, fail("fi_av_open", d.provider, int(code))
 	}
-	v := &AddressVector{raw: raw}
-	switch d.info.a.AddressFormat {
-	case cgo.FormatIPv4:
-		v.length = syscall.SizeofSockaddrInet4
-	case cgo.FormatIPv6:
-		v.length = syscall.SizeofSockaddrInet6
-	case cgo.FormatEFA:
-		v.length = 32
+	v := &AddressVector{
+		raw: opened, format: d.info.AddressFormat(), kind: config.Type,
+		length: addressLength(d.info), peers: make(map[Address]int), shared: config.Name != "",
 	}
 	v.open("address vector", d.provider, &d.handle)
 	return v, nil
 }
 
+// addressLength is how long each address is in bytes, 0 where they differ.
+func addressLength(i *Info) int {
+	switch f := i.AddressFormat(); f {
+	case FormatIPv4:
+		return syscall.SizeofSockaddrInet4
+	case FormatIPv6:
+		return syscall.SizeofSockaddrInet6
+	case FormatEFA:
+		return 32
+	case FormatSocket, FormatText:
+		return 0
+	default:
+		return len(i.a.Source)
+	}
+}
+
+// Type is the type of the vector.
+func (v *AddressVector) Type() AddressVectorType { return v.kind }
+
+// Len is how many peers have been inserted and not removed.
+func (v *AddressVector) Len() int { return len(v.peers) }
+
 // Insert makes a peer known by its endpoint's name. An address that the
 // provider cannot have made is refused with ErrInvalid, because libfabric reads
-// as many bytes as the address should have.
+// as many bytes as the address should have. It does not keep the bytes.
+//
+// Implements: int fi_av_insert(...)
 func (v *AddressVector) Insert(address []byte) (Address, error) {
 	if err := v.enter(); err != nil {
 		return AddressAny, err
 	}
 	defer v.leave()
-	if detail := v.wrong(address); detail != "" {
-		return AddressAny, &Error{Op: "fi_av_insert", Provider: v.provider, Errno: errnoInvalid, Detail: detail}
+	return v.insert(address)
+}
+
+func (v *AddressVector) insert(address []byte) (Address, error) {
+	if err := v.check("fi_av_insert", address); err != nil {
+		return AddressAny, err
 	}
 	peer, code := v.raw.Insert(address)
 	if code != 0 {
 		return AddressAny, fail("fi_av_insert", v.provider, int(code))
 	}
+	v.peers[Address(peer)]++
 	return Address(peer), nil
+}
+
+// check refuses an address that the provider cannot have made.
+func (v *AddressVector) check(op string, address []byte) error {
+	if detail := v.wrong(address); detail != "" {
+		return &Error{Op: op, Provider: v.provider, Errno: errnoInvalid, Detail: detail}
+	}
+	return nil
 }
 
 // wrong says what is wrong with an address, which may come from anywhere.
 func (v *AddressVector) wrong(address []byte) string {
 	const longest = 256
+	length := v.length
+	if v.format == FormatSocket && len(address) > 1 {
+		length = syscall.SizeofSockaddrInet4
+		if family(address) == syscall.AF_INET6 {
+			length = syscall.SizeofSockaddrInet6
+		}
+	}
 	switch {
 	case len(address) == 0 || len(address) > longest:
 		return "an address has 1 to " + strconv.Itoa(longest) + " bytes, this one has " + strconv.Itoa(len(address))
-	case v.length != 0 && len(address) != v.length:
-		return "addresses here have " + strconv.Itoa(v.length) + " bytes, this one has " + strconv.Itoa(len(address))
-	case v.length == 0 && address[len(address)-1] != 0:
+	case length != 0 && len(address) != length:
+		return "addresses here have " + strconv.Itoa(length) + " bytes, this one has " + strconv.Itoa(len(address))
+	case v.format == FormatText && address[len(address)-1] != 0:
 		return "addresses here are text that ends with a zero byte"
-	case v.length == syscall.SizeofSockaddrInet4 || v.length == syscall.SizeofSockaddrInet6:
-		family := *(*uint16)(unsafe.Pointer(&address[0]))
+	case v.format == FormatIPv4 || v.format == FormatIPv6 || v.format == FormatSocket:
 		want := uint16(syscall.AF_INET)
-		if v.length == syscall.SizeofSockaddrInet6 {
+		if length == syscall.SizeofSockaddrInet6 {
 			want = syscall.AF_INET6
 		}
-		if family != want {
-			return "address family " + strconv.Itoa(int(family)) + " where it should be " + strconv.Itoa(int(want))
+		if got := family(address); got != want {
+			return "address family " + strconv.Itoa(int(got)) + " where it should be " + strconv.Itoa(int(want))
 		}
 	}
 	return ""
 }
 
-// Remove forgets a peer. No operation to it may be in flight.
+// family is the address family of a sockaddr.
+func family(address []byte) uint16 {
+	return *(*uint16)(unsafe.Pointer(&address[0]))
+}
+
+// Inserted is what became of one address of many.
+type Inserted struct {
+	// Address is AddressAny where Err is not nil.
+	Address Address
+	Err     error
+}
+
+// InsertAll makes peers known, in one call of libfabric where their format
+// allows it. It returns as many results as there are addresses, each on its
+// own; the error is about the vector as a whole. Addresses that Insert would
+// refuse are not passed on.
+//
+// Implements: int fi_av_insert(...)
+func (v *AddressVector) InsertAll(addresses [][]byte) ([]Inserted, error) {
+	if err := v.enter(); err != nil {
+		return nil, err
+	}
+	defer v.leave()
+	results := make([]Inserted, len(addresses))
+	var packed []byte
+	var places []int
+	for i, address := range addresses {
+		if err := v.check("fi_av_insert", address); err != nil {
+			results[i] = Inserted{AddressAny, err}
+			continue
+		}
+		// libfabric finds the next address by the length of this one, or of
+		// its text.
+		if v.length == 0 && (v.format != FormatText || bytes.IndexByte(address, 0) != len(address)-1) {
+			results[i].Address, results[i].Err = v.insert(address)
+			continue
+		}
+		packed, places = append(packed, address...), append(places, i)
+	}
+	if len(places) == 0 {
+		return results, nil
+	}
+	peers, codes := make([]uint64, len(places)), make([]int32, len(places))
+	_, code := v.raw.InsertMany(packed, peers, codes)
+	for n, i := range places {
+		if peers[n] == cgo.NoAddress || codes[n] != 0 {
+			results[i] = Inserted{AddressAny, v.notInserted(code, codes[n])}
+			continue
+		}
+		v.peers[Address(peers[n])]++
+		results[i] = Inserted{Address: Address(peers[n])}
+	}
+	return results, nil
+}
+
+// notInserted says why one address was not taken: for its own reason if the
+// provider gave one, else for that of the call.
+func (v *AddressVector) notInserted(call cgo.Code, own int32) error {
+	errno := Errno(max(own, -own))
+	if errno == 0 {
+		errno = Errno(call)
+	}
+	if errno == 0 {
+		errno = errnoInvalid
+	}
+	return &Error{Op: "fi_av_insert", Provider: v.provider, Errno: errno, Detail: "the provider did not take the address"}
+}
+
+// InsertService makes the peer known that is bound to a host, by name or
+// address, and a service, by number or name. Looking names up may block.
+// ErrNotSupported says that addresses here have no hosts.
+//
+// Implements: int fi_av_insertsvc(...)
+func (v *AddressVector) InsertService(host, service string) (Address, error) {
+	if err := v.enter(); err != nil {
+		return AddressAny, err
+	}
+	defer v.leave()
+	if err := v.checkService("fi_av_insertsvc", host, service); err != nil {
+		return AddressAny, err
+	}
+	peer, code := v.raw.InsertService(host, service)
+	if code != 0 {
+		return AddressAny, fail("fi_av_insertsvc", v.provider, int(code))
+	}
+	v.peers[Address(peer)]++
+	return Address(peer), nil
+}
+
+func (v *AddressVector) checkService(op, host, service string) error {
+	if host == "" || service == "" || len(host)+len(service) > longestAddress {
+		return &Error{Op: op, Provider: v.provider, Errno: errnoInvalid, Detail: "it needs a host and a service"}
+	}
+	return nil
+}
+
+// mostSymmetric bounds what one call of InsertSymmetric can ask for.
+const mostSymmetric = 1 << 20
+
+// InsertSymmetric makes the peers known that are bound to hosts and services
+// that count up from the ones given: to services, of the first host, then of
+// the next. The result for each is on its own, as with InsertAll.
+//
+// Implements: int fi_av_insertsym(...)
+func (v *AddressVector) InsertSymmetric(host string, hosts int, service string, services int) ([]Inserted, error) {
+	if err := v.enter(); err != nil {
+		return nil, err
+	}
+	defer v.leave()
+	if err := v.checkService("fi_av_insertsym", host, service); err != nil {
+		return nil, err
+	}
+	if hosts < 1 || services < 1 || hosts > mostSymmetric/services {
+		return nil, &Error{
+			Op: "fi_av_insertsym", Provider: v.provider, Errno: errnoInvalid,
+			Detail: "hosts times services is 1 to " + strconv.Itoa(mostSymmetric),
+		}
+	}
+	if core(v.provider) == "sockets" {
+		return v.insertCounting(host, hosts, service, services)
+	}
+	peers := make([]uint64, hosts*services)
+	inserted, code := v.raw.InsertSymmetric(host, hosts, service, services, peers)
+	if code != 0 {
+		return nil, fail("fi_av_insertsym", v.provider, int(code))
+	}
+	results := make([]Inserted, len(peers))
+	for i, peer := range peers {
+		if peer == cgo.NoAddress || inserted == 0 {
+			results[i] = Inserted{AddressAny, v.notInserted(0, 0)}
+			continue
+		}
+		v.peers[Address(peer)]++
+		results[i] = Inserted{Address: Address(peer)}
+	}
+	return results, nil
+}
+
+// insertCounting does what fi_av_insertsym should: that of sockets writes its
+// results to the wrong places, some of them beyond the end.
+func (v *AddressVector) insertCounting(host string, hosts int, service string, services int) ([]Inserted, error) {
+	results := make([]Inserted, 0, hosts*services)
+	for h := range hosts {
+		for s := range services {
+			peer, code := v.raw.InsertService(countUp(host, h), countUp(service, s))
+			if code != 0 {
+				results = append(results, Inserted{AddressAny, fail("fi_av_insertsym", v.provider, int(code))})
+				continue
+			}
+			v.peers[Address(peer)]++
+			results = append(results, Inserted{Address: Address(peer)})
+		}
+	}
+	return results, nil
+}
+
+// countUp adds to the number at the end of a name, which keeps its width; a
+// name without one is the same for all.
+func countUp(name string, n int) string {
+	digits := len(name)
+	for digits > 0 && len(name)-digits < 18 && name[digits-1] >= '0' && name[digits-1] <= '9' {
+		digits--
+	}
+	number, err := strconv.Atoi(name[digits:])
+	if err != nil {
+		return name
+	}
+	return name[:digits] + fmt.Sprintf("%0*d", len(name)-digits, number+n)
+}
+
+// known refuses a peer that was not inserted, which providers would look for
+// outside of their tables.
+func (v *AddressVector) known(op string, peer Address) error {
+	if v.shared || v.peers[peer] > 0 {
+		return nil
+	}
+	return &Error{
+		Op: op, Provider: v.provider, Errno: Errno(syscall.ENOENT),
+		Detail: "no peer of this address vector has the address " + strconv.FormatUint(uint64(peer), 10),
+	}
+}
+
+// Lookup returns the address of a peer in the provider's format, as Insert
+// takes it; it need not be the same bytes: shm of libfabric 2.x leaves
+// "fi_shm://" out. ErrNotFound says that the peer is not known here.
+//
+// Implements: int fi_av_lookup(...)
+func (v *AddressVector) Lookup(peer Address) ([]byte, error) {
+	if err := v.enter(); err != nil {
+		return nil, err
+	}
+	defer v.leave()
+	if err := v.known("fi_av_lookup", peer); err != nil {
+		return nil, err
+	}
+	buf := make([]byte, 256)
+	n, code := v.raw.Lookup(uint64(peer), buf)
+	if n > len(buf) && n <= longestAddress {
+		buf = make([]byte, n)
+		n, code = v.raw.Lookup(uint64(peer), buf)
+	}
+	if code != 0 {
+		return nil, fail("fi_av_lookup", v.provider, int(code))
+	}
+	return buf[:min(n, len(buf))], nil
+}
+
+// Text puts an address into words, such as "fi_sockaddr_in://127.0.0.1:4000".
+// The peer need not be known.
+//
+// Implements: const char *fi_av_straddr(...)
+func (v *AddressVector) Text(address []byte) (string, error) {
+	if err := v.enter(); err != nil {
+		return "", err
+	}
+	defer v.leave()
+	if err := v.check("fi_av_straddr", address); err != nil {
+		return "", err
+	}
+	text, code := v.raw.Text(address)
+	return text, fail("fi_av_straddr", v.provider, int(code))
+}
+
+// Remove forgets a peer. No operation to it may be in flight. ErrNotFound says
+// that the peer is not known here.
+//
+// Implements: int fi_av_remove(...)
 func (v *AddressVector) Remove(peer Address) error {
+	return v.RemoveAll([]Address{peer})
+}
+
+// RemoveAll forgets peers. No operation to any may be in flight. If one of them
+// is not known here, none is removed.
+//
+// Implements: int fi_av_remove(...)
+func (v *AddressVector) RemoveAll(peers []Address) error {
 	if err := v.enter(); err != nil {
 		return err
 	}
 	defer v.leave()
-	return fail("fi_av_remove", v.provider, int(v.raw.Remove(uint64(peer))))
+	if len(peers) == 0 {
+		return nil
+	}
+	raw, times := make([]uint64, len(peers)), make(map[Address]int, len(peers))
+	for i, peer := range peers {
+		times[peer]++
+		if err := v.known("fi_av_remove", peer); err != nil {
+			return err
+		}
+		if !v.shared && times[peer] > v.peers[peer] {
+			return &Error{
+				Op: "fi_av_remove", Provider: v.provider, Errno: errnoInvalid,
+				Detail: "the peer " + strconv.FormatUint(uint64(peer), 10) + " is to be removed more often than it was inserted",
+			}
+		}
+		raw[i] = uint64(peer)
+	}
+	if code := v.raw.RemoveMany(raw); code != 0 {
+		return fail("fi_av_remove", v.provider, int(code))
+	}
+	for peer, n := range times {
+		if v.peers[peer] -= n; v.peers[peer] <= 0 {
+			delete(v.peers, peer)
+		}
+	}
+	return nil
 }
 
-// Close closes the table. ErrBusy says which endpoints still use it.
+// Close closes the vector. ErrBusy says which endpoints and sets still use it.
 func (v *AddressVector) Close() error {
 	return v.close(func() error { return fail("fi_close of address vector", v.provider, int(v.raw.Close())) })
 }

@@ -3,7 +3,9 @@ package fabric
 import (
 	"strconv"
 	"sync/atomic"
-	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // Arena is memory outside the Go heap, in whole pages, that stays where it is:
@@ -11,40 +13,126 @@ import (
 // by anyone who keeps them apart; Close must come when nobody does any more.
 type Arena struct {
 	handle
-	buf []byte
+	buf    []byte
+	mapped []byte // buf, and what alignment cost
 }
 
+// Pages is the kind of pages that an arena is made of.
+type Pages int
+
+// The kinds of pages.
+const (
+	// OrdinaryPages are the system's.
+	OrdinaryPages Pages = iota
+	// TransparentHugePages asks the kernel to use huge pages where it has them,
+	// and lets it do without.
+	TransparentHugePages
+	// HugePages2M and HugePages1G are pages that the administrator has set
+	// aside; if there are too few, the arena is refused.
+	HugePages2M
+	HugePages1G
+)
+
+// ArenaConfig adjusts an arena. The zero value means ordinary pages, anywhere,
+// that the kernel provides when they are first touched.
+type ArenaConfig struct {
+	Pages Pages
+	// Node is the NUMA node to take the memory from; nil leaves it to the
+	// kernel.
+	Node *int
+	// Locked provides all pages at once and keeps them in memory (mlock).
+	Locked bool
+}
+
+// What the arenas of the process take.
 var arenaBytes atomic.Int64
 
 // NewArena maps at least size bytes, zeroed.
-func NewArena(size int) (*Arena, error) {
+func NewArena(size int) (*Arena, error) { return NewArenaWith(size, ArenaConfig{}) }
+
+// NewArenaWith maps at least size bytes, zeroed, as c has it. What the kernel
+// refuses is an *Error that says why: ErrInvalid for a node that is not there,
+// ErrNotSupported for what this kernel does not have, and the kernel's ENOMEM or
+// EPERM, with what to do about it, where a limit is reached.
+func NewArenaWith(size int, c ArenaConfig) (*Arena, error) {
 	const most = 1 << 40
 	if size < 1 || size > most {
 		return nil, &Error{Op: "arena", Errno: errnoInvalid, Detail: "an arena cannot have " + strconv.Itoa(size) + " bytes"}
 	}
-	page := syscall.Getpagesize()
-	size = (size + page - 1) / page * page
-	buf, err := syscall.Mmap(-1, 0, size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
-	if err != nil {
-		return nil, systemError("mmap of "+strconv.Itoa(size)+" bytes", err)
+	if c.Pages < OrdinaryPages || c.Pages > HugePages1G {
+		return nil, &Error{Op: "arena", Errno: errnoInvalid, Detail: "there is no such kind of pages: " + strconv.Itoa(int(c.Pages))}
 	}
-	a := &Arena{buf: buf}
-	arenaBytes.Add(int64(size))
+	a, err := mapArena(size, c.Pages)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.settle(c); err != nil {
+		_ = unix.Munmap(a.mapped)
+		return nil, err
+	}
+	arenaBytes.Add(int64(len(a.mapped)))
 	a.open("arena", "")
 	return a, nil
+}
+
+func mapArena(size int, pages Pages) (*Arena, error) {
+	unit, flags, slack := unix.Getpagesize(), unix.MAP_ANON|unix.MAP_PRIVATE, 0
+	switch pages {
+	case TransparentHugePages:
+		// Only what is aligned can be a huge page.
+		unit, slack = 2<<20, 2<<20
+	case HugePages2M:
+		unit, flags = 2<<20, flags|unix.MAP_HUGETLB|unix.MAP_HUGE_2MB
+	case HugePages1G:
+		unit, flags = 1<<30, flags|unix.MAP_HUGETLB|unix.MAP_HUGE_1GB
+	}
+	size = (size + unit - 1) / unit * unit
+	mapped, err := unix.Mmap(-1, 0, size+slack, unix.PROT_READ|unix.PROT_WRITE, flags)
+	if err != nil {
+		return nil, mapError(size, pages, err)
+	}
+	skip := 0
+	if slack > 0 {
+		skip = -int(uintptr(unsafe.Pointer(&mapped[0]))) & (unit - 1)
+	}
+	return &Arena{buf: mapped[skip : skip+size : skip+size], mapped: mapped}, nil
+}
+
+func mapError(size int, pages Pages, err error) error {
+	e := systemError("mmap of "+strconv.Itoa(size)+" bytes", err)
+	if pages == HugePages2M || pages == HugePages1G {
+		e = withDetail(e, "the kernel has too few huge pages of this size: see /sys/kernel/mm/hugepages")
+	}
+	return e
 }
 
 // Bytes is all of the arena's memory. It must not be used after Close.
 func (a *Arena) Bytes() []byte { return a.buf }
 
-// Close unmaps the memory.
+// Register makes all of the arena known to a domain, so that every buffer in it
+// has a descriptor (Region.Descriptor) and an address for peers
+// (Region.RemoteOf). The arena cannot be closed before the region.
+func (a *Arena) Register(d *Domain, c RegionConfig) (*Region, error) {
+	if err := a.enter(); err != nil {
+		return nil, err
+	}
+	defer a.leave()
+	r, err := d.RegisterMemory(c, a.buf)
+	if err != nil {
+		return nil, err
+	}
+	r.adopt(&a.handle)
+	return r, nil
+}
+
+// Close unmaps the memory. ErrBusy says what still uses it.
 func (a *Arena) Close() error {
 	return a.close(func() error {
-		if err := syscall.Munmap(a.buf); err != nil {
+		if err := unix.Munmap(a.mapped); err != nil {
 			return systemError("munmap", err)
 		}
-		arenaBytes.Add(-int64(len(a.buf)))
-		a.buf = nil
+		arenaBytes.Add(-int64(len(a.mapped)))
+		a.buf, a.mapped = nil, nil
 		return nil
 	})
 }

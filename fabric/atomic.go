@@ -73,17 +73,17 @@ const (
 // String is libfabric's name of the operation (fi_tostr).
 func (o AtomicOp) String() string { return cgo.AtomicName(uint32(o)) }
 
-// Atomic is what an atomic operation has beyond its buffer, which holds the
-// values to combine with those at Remote. It belongs to the operation until
+// Atomic is what an atomic operation has beyond its buffer, or buffers, which hold
+// the values to combine with those at Remote. It belongs to the operation until
 // that completes.
 type Atomic struct {
 	Type      DataType
 	Operation AtomicOp
 	// Result is where OpFetch and OpCompare put what was there before, as long
-	// as Op.Buf.
+	// as the values.
 	Result           []byte
 	ResultDescriptor Descriptor
-	// Compare is what OpCompare compares with, as long as Op.Buf.
+	// Compare is what OpCompare compares with, as long as the values.
 	Compare           []byte
 	CompareDescriptor Descriptor
 	// Count is the number of values, for OpFetch with AtomicRead and no Buf.
@@ -92,10 +92,19 @@ type Atomic struct {
 
 // values is the number of values of an operation.
 func (a *Atomic) values(op *Op) int {
-	if len(op.Buf) == 0 {
-		return a.Count
+	if n := a.length(op); n > 0 {
+		return n / a.Type.Size()
 	}
-	return len(op.Buf) / a.Type.Size()
+	return a.Count
+}
+
+// length is the number of bytes of the operation's values.
+func (a *Atomic) length(op *Op) int {
+	n := len(op.Buf)
+	for _, b := range op.Vector {
+		n += len(b)
+	}
+	return n
 }
 
 func (a *Atomic) wrong(op *Op) string {
@@ -103,16 +112,18 @@ func (a *Atomic) wrong(op *Op) string {
 		return "an atomic operation needs Atomic"
 	}
 	size := a.Type.Size()
-	reads := op.Kind == OpFetch && a.Operation == AtomicRead && len(op.Buf) == 0
-	length := len(op.Buf)
-	if reads {
+	length := a.length(op)
+	if op.Kind == OpFetch && a.Operation == AtomicRead && length == 0 {
 		length = a.Count * size
+	}
+	for _, b := range op.Vector {
+		if size > 0 && len(b)%size != 0 {
+			return strconv.Itoa(len(b)) + " bytes are no whole number of values of " + strconv.Itoa(size) + " bytes"
+		}
 	}
 	switch {
 	case size == 0:
 		return "there is no data type " + strconv.Itoa(int(a.Type))
-	case len(op.Vector) > 0:
-		return "an atomic operation has one buffer"
 	case length <= 0 || length%size != 0:
 		return strconv.Itoa(length) + " bytes are no whole number of values of " + strconv.Itoa(size) + " bytes"
 	case (op.Kind == OpFetch || op.Kind == OpCompare) && len(a.Result) != length:
@@ -163,4 +174,26 @@ func (e *Endpoint) AtomicLimit(kind OpKind, t DataType, o AtomicOp) (int, error)
 	}
 	n, code := e.raw.AtomicLimit(kinds[kind].code, uint32(t), uint32(o))
 	return n, fail("fi_atomicvalid", e.provider, int(code))
+}
+
+// AtomicLimit is Endpoint.AtomicLimit before there is an endpoint.
+//
+// Implements: int fi_query_atomic(...)
+func (d *Domain) AtomicLimit(kind OpKind, t DataType, o AtomicOp) (int, error) {
+	if err := d.enter(); err != nil {
+		return 0, err
+	}
+	defer d.leave()
+	var flags uint64
+	switch kind {
+	case OpAtomic:
+	case OpFetch:
+		flags = cgo.QueryFetch
+	case OpCompare:
+		flags = cgo.QueryCompare
+	default:
+		return 0, &Error{Op: "fi_query_atomic", Provider: d.provider, Errno: errnoInvalid, Detail: kind.String() + " is no atomic operation"}
+	}
+	n, _, code := d.raw.QueryAtomic(uint32(t), uint32(o), flags)
+	return n, fail("fi_query_atomic", d.provider, int(code))
 }

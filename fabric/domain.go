@@ -15,6 +15,8 @@ type Domain struct {
 	info   *Info
 	raw    cgo.Domain
 	keys   atomic.Uint64
+
+	deferred domainDeferred
 }
 
 // OpenDomain opens the domain that the info names.
@@ -34,5 +36,11 @@ func (f *Fabric) OpenDomain(i *Info) (*Domain, error) {
 
 // Close closes the domain. ErrBusy says what is still open in it.
 func (d *Domain) Close() error {
-	return d.close(func() error { return fail("fi_close of domain", d.provider, int(d.raw.Close())) })
+	return d.close(func() error {
+		if err := fail("fi_close of domain", d.provider, int(d.raw.Close())); err != nil {
+			return err
+		}
+		d.deferred.release()
+		return nil
+	})
 }

@@ -23,6 +23,9 @@ type Endpoint struct {
 	// endpoint may also have one for one direction only.
 	send    *CompletionQueue
 	receive *CompletionQueue
+
+	connection connection
+	groups     []*Group
 }
 
 // OpenEndpoint makes an endpoint of the domain's kind. It can be used after
@@ -44,45 +47,9 @@ func (d *Domain) OpenEndpoint() (*Endpoint, error) {
 // Enable binds the endpoint to its address vector, to its completion queue for
 // both directions and to its event queue, and makes it ready. All three must
 // be given: without an event queue, the efa provider ends the process on an
-// internal error. It can be called once.
-//
-// Implements: int fi_ep_bind(struct fid_ep *ep, struct fid *bfid, uint64_t flags)
-// Implements: int fi_enable(struct fid_ep *ep)
+// internal error. It can be called once. EnableWith is the general form.
 func (e *Endpoint) Enable(v *AddressVector, q *CompletionQueue, ev *EventQueue) error {
-	if err := e.enter(); err != nil {
-		return err
-	}
-	defer e.leave()
-	invalid := func(detail string) error {
-		return &Error{Op: "fi_enable", Provider: e.provider, Errno: errnoInvalid, Detail: detail}
-	}
-	switch {
-	case e.turn != nil:
-		return invalid("the endpoint is enabled already")
-	case v == nil || q == nil || ev == nil:
-		return invalid("an endpoint needs an address vector, a completion queue and an event queue")
-	case q.domain != e.domain:
-		return invalid("the completion queue is of another domain")
-	}
-	for _, h := range []*handle{&v.handle, &q.handle, &ev.handle} {
-		if err := h.enter(); err != nil {
-			return err
-		}
-		defer h.leave()
-	}
-	if code := e.raw.BindAddressVector(v.raw); code != 0 {
-		return fail("fi_ep_bind of address vector", e.provider, int(code))
-	}
-	e.adopt(&v.handle)
-	if code := e.raw.BindEventQueue(ev.raw); code != 0 {
-		return fail("fi_ep_bind of event queue", e.provider, int(code))
-	}
-	e.adopt(&ev.handle)
-	if code := e.raw.BindCompletionQueue(q.raw, cgo.BindTransmit|cgo.BindReceive); code != 0 {
-		return fail("fi_ep_bind of completion queue", e.provider, int(code))
-	}
-	e.adopt(&q.handle)
-	return e.activate(q, q)
+	return e.EnableWith(Bindings{Vector: v, Send: q, Receive: q, Events: ev})
 }
 
 // activate is the end of enabling: everything is bound. send and receive are the
@@ -95,7 +62,7 @@ func (e *Endpoint) activate(send, receive *CompletionQueue) error {
 	if first == nil {
 		first = receive
 	}
-	turn, ok := cgo.NewTurn(e.raw, first.raw, turnOps, turnOps)
+	turn, ok := cgo.NewTurn(e.raw, first.raw, turnOps, turnOps, e.domain.info.Capabilities()&SourceAddress != 0)
 	if !ok {
 		return fail("turn", e.provider, int(syscall.ENOMEM))
 	}
@@ -204,6 +171,11 @@ func (e *Endpoint) stage(op *Op, c *cgo.Op, x *cgo.Extra) bool {
 		return true
 	}
 	kind := &kinds[op.Kind]
+	if e.connection.restricted.Load() {
+		if errno, _ := e.connection.refuses(e, kind.receive); errno != 0 {
+			return true
+		}
+	}
 	c.Peer, c.Tag, c.Ignore = uint64(op.Peer), op.Tag, op.Ignore
 	c.Buf, c.Len = address(op.Buf), uint64(len(op.Buf))
 	c.Descriptor = uintptr(op.Descriptor)
@@ -248,6 +220,9 @@ func extend(op *Op, c *cgo.Op, x *cgo.Extra) {
 	}
 	if a := op.Atomic; a != nil {
 		c.Len = uint64(a.values(op))
+		for i := range op.Vector {
+			x.Vector[i].Len /= uint64(a.Type.Size())
+		}
 		x.Datatype, x.Atomic = uint32(a.Type), uint32(a.Operation)
 		x.Compare, x.CompareDescriptor = address(a.Compare), uintptr(a.CompareDescriptor)
 		x.Result, x.ResultDescriptor = address(a.Result), uintptr(a.ResultDescriptor)
@@ -280,22 +255,28 @@ func (e *Endpoint) settle(op *Op, c *cgo.Op) {
 		return
 	}
 	op.Result = Failed
-	detail := ""
+	errno, detail := Errno(-c.Result), ""
 	if c.Kind == 0 {
-		detail = e.wrong(op)
+		errno, detail = e.wrong(op)
 	}
-	op.Err = &Error{Op: op.Kind.String(), Provider: e.provider, Errno: Errno(-c.Result), Detail: detail}
+	op.Err = &Error{Op: op.Kind.String(), Provider: e.provider, Errno: errno, Detail: detail}
 }
 
 // wrong says why an operation was not even tried.
-func (e *Endpoint) wrong(op *Op) string {
+func (e *Endpoint) wrong(op *Op) (Errno, string) {
 	if why := op.wrong(); why != "" {
-		return why
+		return errnoInvalid, why
+	}
+	if errno, why := e.connection.refuses(e, kinds[op.Kind].receive); errno != 0 {
+		return errno, why
 	}
 	if e.queue(op.Kind) == nil {
-		return "the endpoint has no completion queue for this direction"
+		return errnoInvalid, "the endpoint has no completion queue for this direction"
 	}
-	return "there is no claimed message with this token"
+	if op.Flags&(Claim|Peek) != Claim {
+		return errnoInvalid, "the endpoint was not connected"
+	}
+	return errnoInvalid, "there is no claimed message with this token"
 }
 
 // Cancel asks for the end of an operation in flight; its completion still
@@ -325,10 +306,16 @@ func (e *Endpoint) Cancel(token Token) error {
 }
 
 // Close closes the endpoint. Operations in flight end without a completion, and
-// their buffers are the caller's again on return.
+// their buffers are the caller's again on return. So do its groups.
 func (e *Endpoint) Close() error {
 	return e.close(func() error {
-		if err := fail("fi_close of endpoint", e.provider, int(e.raw.Close())); err != nil {
+		if err := e.endGroups(false); err != nil {
+			return err
+		}
+		if err := fail("fi_close of endpoint", e.provider, int(e.closeRaw())); err != nil {
+			return err
+		}
+		if err := e.endGroups(true); err != nil {
 			return err
 		}
 		if e.turn == nil {

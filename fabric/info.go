@@ -1,148 +1,57 @@
 package fabric
 
 import (
+	"bytes"
 	"runtime"
 	"strings"
+	"syscall"
 
 	"github.com/weft-go/weft/cgo"
 )
 
-// EndpointType says how an endpoint communicates.
-type EndpointType uint32
-
-// The endpoint types.
-const (
-	ReliableDatagram = EndpointType(cgo.EndpointRDM)      // FI_EP_RDM
-	Connected        = EndpointType(cgo.EndpointMessage)  // FI_EP_MSG
-	Datagram         = EndpointType(cgo.EndpointDatagram) // FI_EP_DGRAM
-)
-
-// Capabilities are what an endpoint can do (FI_TAGGED and the like).
-type Capabilities uint64
-
-// The capabilities.
-const (
-	Messages        = Capabilities(cgo.CapMessage)
-	TaggedMessages  = Capabilities(cgo.CapTagged)
-	RemoteMemory    = Capabilities(cgo.CapRMA)
-	Atomics         = Capabilities(cgo.CapAtomic)
-	SourceAddress   = Capabilities(cgo.CapSource)
-	DirectedReceive = Capabilities(cgo.CapDirected)
-)
-
-// MemoryMode is what a provider asks of memory and keys (FI_MR_LOCAL and the
-// like); in hints, what the program can live with.
-type MemoryMode int32
-
-// The memory modes.
-const (
-	LocalRegistration = MemoryMode(cgo.MRLocal)
-	VirtualAddresses  = MemoryMode(cgo.MRVirtualAddr)
-	AllocatedMemory   = MemoryMode(cgo.MRAllocated)
-	ProviderKeys      = MemoryMode(cgo.MRProviderKey)
-)
-
-// Progress says who moves operations on: the provider by itself, or the
-// program by reading queues.
-type Progress uint32
-
-// The progress models.
-const (
-	ProgressAutomatic = Progress(cgo.ProgressAuto)
-	ProgressManual    = Progress(cgo.ProgressManual)
-)
-
-// Hints say what Discover is to look for. A zero member is no wish.
-type Hints struct {
-	// Provider is a provider's name; its utility layers are found too ("tcp"
-	// finds "tcp;ofi_rxm").
-	Provider string
-	// Fabric and Domain name a network and an interface or device.
-	Fabric, Domain string
-	// Source is the host name or address that the endpoint is to be bound to.
-	Source string
-
-	Endpoint     EndpointType
-	Capabilities Capabilities
-	MemoryMode   MemoryMode
-	// OrderedSends asks that messages of one sender match in the order of
-	// sending (FI_ORDER_SAS).
-	OrderedSends bool
-	// OneThread says that a domain's objects are never used at the same time
-	// (FI_THREAD_DOMAIN); false asks for FI_THREAD_SAFE.
-	OneThread bool
-	Progress  Progress
-	// InjectSize, SendQueue and ReceiveQueue are smallest acceptable sizes.
-	InjectSize, SendQueue, ReceiveQueue uint64
-	// AttributesOnly lists providers without looking for their devices
-	// (FI_PROV_ATTR_ONLY). What it finds cannot be opened.
-	AttributesOnly bool
-}
-
-// messageHints are the wishes of a [Port]: reliable datagrams with tags,
-// ordered, used by one thread at a time, with every memory mode that a
-// provider may insist on.
-func messageHints() Hints {
-	return Hints{
-		Endpoint:     ReliableDatagram,
-		Capabilities: Messages | TaggedMessages | SourceAddress,
-		MemoryMode:   LocalRegistration | VirtualAddresses | AllocatedMemory | ProviderKeys,
-		OrderedSends: true,
-		OneThread:    true,
-	}
-}
-
-// Info is one way to communicate that libfabric offers. It is immutable and
-// may be used from any goroutine.
+// Info is one way to communicate that libfabric offers (fi_info). It is
+// immutable and may be used from any goroutine.
 type Info struct {
 	raw cgo.Info
 	a   cgo.Attributes
 }
 
+// newInfo owns what libfabric allocated.
+func newInfo(raw cgo.Info) *Info {
+	i := &Info{raw: raw, a: raw.Attributes()}
+	// An Info is plain memory that nothing has to close in order.
+	runtime.AddCleanup(i, func(r cgo.Info) { r.Free() }, raw)
+	return i
+}
+
 // Discover lists what libfabric offers for the hints, in its order of
 // preference. ErrNotFound says that there is nothing; libfabric says the same
 // for a missing device, a container without it and a misspelt provider.
+// ErrInvalid and ErrNotSupported say which hint cannot be right. It looks at
+// the machine, which may take milliseconds. Any goroutine may call it.
 //
 // Implements: int fi_getinfo(...)
 func Discover(h Hints) ([]*Info, error) {
-	c := cgo.Hints{
-		Caps:         uint64(h.Capabilities),
-		EndpointType: uint32(h.Endpoint),
-		MRMode:       int32(h.MemoryMode),
-		DataProgress: uint32(h.Progress),
-		InjectSize:   h.InjectSize,
-		TxSize:       h.SendQueue,
-		RxSize:       h.ReceiveQueue,
-		Provider:     h.Provider,
-		Fabric:       h.Fabric,
-		Domain:       h.Domain,
-	}
-	if h.AttributesOnly {
-		c.Flags |= cgo.FlagAttrOnly
-	} else {
-		c.Mode = cgo.ModeContext | cgo.ModeContext2
-		c.AVType = cgo.AVTable
-		c.ResourceManagement = cgo.ResourcesEnabled
-		c.Threading = cgo.ThreadSafe
-		if h.OneThread {
-			c.Threading = cgo.ThreadDomain
+	if detail, unknown := h.wrong(); detail != "" {
+		errno := errnoInvalid
+		if unknown {
+			errno = Errno(syscall.ENOSYS)
 		}
+		return nil, &Error{Op: "fi_getinfo", Provider: h.Provider, Errno: errno, Detail: detail}
 	}
-	if h.OrderedSends {
-		c.TxOrder, c.RxOrder = cgo.OrderSAS, cgo.OrderSAS
-	}
-	if h.Source != "" {
-		c.Node, c.Flags = h.Source, c.Flags|cgo.FlagSource
-	}
-	raw, code := cgo.GetInfo(c)
+	raw, code := cgo.GetInfo(h.raw())
 	if code != 0 {
 		return nil, fail("fi_getinfo", h.Provider, int(code))
 	}
-	infos := make([]*Info, len(raw))
-	for i, r := range raw {
-		infos[i] = &Info{raw: r, a: r.Attributes()}
-		// An Info is plain memory that nothing has to close in order.
-		runtime.AddCleanup(infos[i], func(r cgo.Info) { r.Free() }, r)
+	var infos []*Info
+	for _, r := range raw {
+		// Utility layers do not look at the names.
+		if i := newInfo(r); (h.Fabric == "" || i.Fabric() == h.Fabric) && (h.Domain == "" || i.Domain() == h.Domain) {
+			infos = append(infos, i)
+		}
+	}
+	if len(infos) == 0 {
+		return nil, &Error{Op: "fi_getinfo", Provider: h.Provider, Errno: errnoNoData}
 	}
 	return infos, nil
 }
@@ -155,6 +64,10 @@ func (i *Info) ProviderVersion() Version {
 	return version(cgo.Version(i.a.ProviderVersion))
 }
 
+// APIVersion is the version of libfabric's API that the info was asked with;
+// providers behave as of then.
+func (i *Info) APIVersion() Version { return version(cgo.Version(i.a.APIVersion)) }
+
 // Fabric is the name of the network.
 func (i *Info) Fabric() string { return i.a.Fabric }
 
@@ -164,14 +77,48 @@ func (i *Info) Domain() string { return i.a.Domain }
 // Endpoint is the type of endpoint.
 func (i *Info) Endpoint() EndpointType { return EndpointType(i.a.EndpointType) }
 
+// Protocol is what the endpoint speaks on the wire.
+func (i *Info) Protocol() Protocol { return Protocol(i.a.Protocol) }
+
+// ProtocolVersion is the version of what it speaks.
+func (i *Info) ProtocolVersion() uint32 { return i.a.ProtocolVersion }
+
 // Capabilities are those that the endpoint has.
 func (i *Info) Capabilities() Capabilities { return Capabilities(i.a.Caps) }
 
-// MemoryMode is what the provider asks for.
+// Mode is what the provider asks of operations.
+func (i *Info) Mode() Mode { return Mode(i.a.Mode) }
+
+// MemoryMode is what the provider asks of memory and keys.
 func (i *Info) MemoryMode() MemoryMode { return MemoryMode(i.a.MRMode) }
+
+// AddressFormat says what addresses are.
+func (i *Info) AddressFormat() AddressFormat { return AddressFormat(i.a.AddressFormat) }
+
+// SourceAddress is the address that an endpoint would be bound to, nil where
+// the provider has not said. The caller may keep it.
+func (i *Info) SourceAddress() []byte { return bytes.Clone(i.a.Source) }
+
+// DestinationAddress is the address of the peer that the hints named, or that
+// asked for a connection; nil where there is none. The caller may keep it.
+func (i *Info) DestinationAddress() []byte { return bytes.Clone(i.a.Destination) }
 
 // Progress is the provider's model for data.
 func (i *Info) Progress() Progress { return Progress(i.a.DataProgress) }
+
+// ControlProgress is the provider's model for control operations.
+func (i *Info) ControlProgress() Progress { return Progress(i.a.ControlProgress) }
+
+// Threading is what the provider expects not to happen at the same time.
+func (i *Info) Threading() Threading { return Threading(i.a.Threading) }
+
+// ResourceManagement says who keeps queues from overflowing.
+func (i *Info) ResourceManagement() ResourceManagement {
+	return ResourceManagement(i.a.ResourceManagement)
+}
+
+// AddressVector is the type of address vector; 0 means any.
+func (i *Info) AddressVector() AddressVectorType { return AddressVectorType(i.a.AVType) }
 
 // OrderedSends says whether messages of one sender match in order.
 func (i *Info) OrderedSends() bool {
@@ -181,10 +128,13 @@ func (i *Info) OrderedSends() bool {
 // MaxMessage is the longest message in bytes.
 func (i *Info) MaxMessage() uint64 { return i.a.MaxMessage }
 
+// PrefixSize is the room in bytes before a message that MessagePrefix asks for.
+func (i *Info) PrefixSize() uint64 { return i.a.PrefixSize }
+
 // InjectSize is the longest message in bytes that can be injected.
 func (i *Info) InjectSize() uint64 { return i.a.InjectSize }
 
-// SendQueue and ReceiveQueue are how many operations the endpoint holds.
+// SendQueue is how many sends the endpoint holds.
 func (i *Info) SendQueue() uint64 { return i.a.TxSize }
 
 // ReceiveQueue is how many receives the endpoint holds.
@@ -193,6 +143,24 @@ func (i *Info) ReceiveQueue() uint64 { return i.a.RxSize }
 // TagBits are the bits of a tag that the provider carries, in the notation of
 // mem_tag_format.
 func (i *Info) TagBits() uint64 { return i.a.TagFormat }
+
+// ImmediateSize is how many bytes of immediate data travel with an operation.
+func (i *Info) ImmediateSize() int { return int(min(i.a.ImmediateSize, 8)) }
+
+// KeySize is how many bytes a remote key has; more than 8 are a raw key.
+func (i *Info) KeySize() uint64 { return i.a.KeySize }
+
+// AuthorizationKey is the key of the endpoint, or else of the domain; nil where
+// there is none. The caller may keep it.
+func (i *Info) AuthorizationKey() []byte {
+	if len(i.a.AuthKey) > 0 {
+		return bytes.Clone(i.a.AuthKey)
+	}
+	return bytes.Clone(i.a.DomainAuthKey)
+}
+
+// TrafficClass is that of the domain, the default of its endpoints.
+func (i *Info) TrafficClass() TrafficClass { return TrafficClass(i.a.TrafficClass) }
 
 // IP says that addresses are those of IPv4 or IPv6 sockets.
 func (i *Info) IP() bool {
@@ -204,6 +172,8 @@ func (i *Info) IP() bool {
 }
 
 // String is libfabric's own listing of everything in it (fi_tostr).
+//
+// Implements: char *fi_tostr_r(...)
 func (i *Info) String() string {
 	defer runtime.KeepAlive(i)
 	return i.raw.String()

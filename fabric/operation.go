@@ -28,6 +28,9 @@ const (
 	// OpRemoteWrite is the kind of a completion only: a peer wrote to this
 	// side's memory with an immediate.
 	OpRemoteWrite
+	// OpCollective is the kind of the completion of a collective, which the
+	// methods of Group post.
+	OpCollective
 )
 
 // String names the kind in words.
@@ -62,6 +65,7 @@ var kinds = [...]struct {
 	OpFetch:         {name: "fetching atomic", code: cgo.KindFetch, remote: true, atomic: true},
 	OpCompare:       {name: "comparing atomic", code: cgo.KindCompare, remote: true, atomic: true},
 	OpRemoteWrite:   {name: "remote write"},
+	OpCollective:    {name: "collective"},
 }
 
 // OpFlags adjust an operation.

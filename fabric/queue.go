@@ -4,7 +4,6 @@ import (
 	"runtime"
 	"strconv"
 	"syscall"
-	"unsafe"
 
 	"github.com/weft-go/weft/cgo"
 )
@@ -80,7 +79,7 @@ func (d *Domain) OpenCompletionQueue(size int) (*CompletionQueue, error) {
 		raw.Close()
 		return nil, fail("slots", d.provider, int(syscall.ENOMEM))
 	}
-	if q.reader, ok = cgo.NewTurn(cgo.Endpoint{}, raw, 1, turnOps); !ok {
+	if q.reader, ok = cgo.NewTurn(cgo.Endpoint{}, raw, 1, turnOps, d.info.Capabilities()&SourceAddress != 0); !ok {
 		slots.Free()
 		raw.Close()
 		return nil, fail("turn", d.provider, int(syscall.ENOMEM))
@@ -169,7 +168,7 @@ func (q *CompletionQueue) occupy(index uint32, e *Endpoint, op *Op) Token {
 	s := &q.table[index]
 	s.context, s.kind, s.flags, s.endpoint, s.busy, s.claimed = op.Context, op.Kind, op.Flags, e, true, false
 	if op.Flags&MultiReceive != 0 {
-		s.base = uintptr(unsafe.Pointer(unsafe.SliceData(op.Buf)))
+		s.base = address(op.Buf)
 	}
 	if !op.Fixed {
 		s.pin(op)
@@ -248,11 +247,11 @@ func (q *CompletionQueue) finish(t *cgo.Turn, c *cgo.Completion, out *Completion
 			out.HasImmediate, out.Immediate = true, c.Data
 		}
 		if s.flags&MultiReceive != 0 {
-			last = c.Flags&cgo.FlagMultiReceive != 0
-			out.Released = last
 			if c.Buf >= s.base && c.Len > 0 {
 				out.Offset = int(c.Buf - s.base)
 			}
+			last = c.Flags&cgo.FlagMultiReceive != 0
+			out.Released = last
 		}
 	}
 	if c.Err != 0 {

@@ -1,41 +1,222 @@
 package fabric
 
 import (
+	"runtime"
+	"strconv"
+	"sync"
 	"unsafe"
 
 	"github.com/weft-go/weft/cgo"
 )
 
-// Region is registered memory (fid_mr).
+// Region is registered memory (fid_mr). Its methods may be called from any
+// goroutine.
+//
+// The memory stays the caller's, and what peers and operations may do with it
+// they do until Close. It may be Go memory: it is pinned for as long as the
+// region is open.
 type Region struct {
 	handle
-	raw cgo.Region
-	buf []byte
+	raw      cgo.Region
+	domain   *Domain
+	modes    cgo.RegionModes
+	access   Access
+	segments []segment
+	length   uint64
+	pinner   runtime.Pinner
+
+	mu      sync.Mutex
+	bound   bool // to an endpoint or a counter
+	enabled bool
 }
 
-// Register makes buf known to the domain for sending and receiving. buf must
-// stay in place until Close: memory outside the Go heap, or pinned.
+// segment is one buffer of a region; its address is a number because it may be
+// memory of a device.
+type segment struct {
+	base   uintptr
+	length uint64
+}
+
+// RegionConfig says how memory is registered. The zero value is for messages,
+// with a key that weft chooses.
+type RegionConfig struct {
+	// Access is what may be done with the memory; 0 means AccessMessages.
+	Access Access
+	// Key is the key that peers are to use, where the domain lets programs
+	// choose (without ProviderKeys); nil leaves it to weft. A key that is in use
+	// in the domain is refused.
+	Key *uint64
+	// Offset is reserved by libfabric, which wants 0 here.
+	Offset uint64
+	// AuthKey is the region's authorization key; empty means the domain's.
+	AuthKey []byte
+	Flags   RegionFlags
+}
+
+// RegionFlags adjust a registration.
+type RegionFlags uint64
+
+// The flags of regions.
+const (
+	// RegionEvents says that a counter will be bound to the region
+	// (FI_RMA_EVENT), for domains that must know this from the beginning.
+	RegionEvents = RegionFlags(cgo.RegionRemoteEvents)
+	// RegionPersistent says that the memory is persistent (FI_RMA_PMEM).
+	RegionPersistent = RegionFlags(cgo.RegionPersistent)
+	// RegionDeviceOnly and RegionHostMapped say that memory of a device can only
+	// be reached from there, or that it is the host's (FI_HMEM_DEVICE_ONLY,
+	// FI_HMEM_HOST_ALLOC).
+	RegionDeviceOnly = RegionFlags(cgo.RegionDeviceOnly)
+	RegionHostMapped = RegionFlags(cgo.RegionHostMapped)
+)
+
+// Register makes buf known to the domain for sending and receiving. It is pinned
+// until Close of the region.
+//
+// Implements: int fi_mr_reg(...)
 func (d *Domain) Register(buf []byte) (*Region, error) {
+	return d.RegisterMemory(RegionConfig{}, buf)
+}
+
+// RegisterMemory makes buffers known to the domain, as one region in which they
+// follow each other. How many there can be is for the provider to say, and
+// often 1; ErrInvalid names the number.
+//
+// Implements: int fi_mr_reg(...), fi_mr_regv(...), fi_mr_regattr(...)
+func (d *Domain) RegisterMemory(c RegionConfig, buffers ...[]byte) (*Region, error) {
 	if err := d.enter(); err != nil {
 		return nil, err
 	}
 	defer d.leave()
-	if len(buf) == 0 {
-		return nil, &Error{Op: "fi_mr_reg", Provider: d.provider, Errno: errnoInvalid, Detail: "no memory to register"}
+	r := d.newRegion(c)
+	for i, b := range buffers {
+		if len(b) == 0 {
+			return nil, d.invalidRegion("buffer " + strconv.Itoa(i) + " is empty: there is no memory to register")
+		}
+		r.segments = append(r.segments, segment{address(b), uint64(len(b))})
 	}
-	raw, code := d.raw.Register(unsafe.Pointer(&buf[0]), len(buf), cgo.AccessSend|cgo.AccessReceive, d.keys.Add(1))
-	if code != 0 {
-		return nil, fail("fi_mr_reg", d.provider, int(code))
+	if err := r.check(c); err != nil {
+		return nil, err
 	}
-	r := &Region{raw: raw, buf: buf}
-	r.open("region", d.provider, &d.handle)
+	for _, b := range buffers {
+		r.pinner.Pin(&b[0])
+	}
+	var req cgo.RegionRequest
+	r.fill(&req, c)
+	register := func(key uint64) (cgo.Region, cgo.Code) {
+		req.Key = key
+		switch {
+		case len(c.AuthKey) > 0:
+			return d.raw.RegisterAttributes(&req, c.AuthKey)
+		case len(buffers) > 1 || c.Flags != 0 || c.Offset != 0:
+			return d.raw.RegisterVector(&req)
+		}
+		return d.raw.Register(unsafe.Pointer(&buffers[0][0]), len(buffers[0]), req.Access, key)
+	}
+	if err := r.register(c, "fi_mr_reg", register); err != nil {
+		r.pinner.Unpin()
+		return nil, err
+	}
 	return r, nil
 }
 
-// Descriptor is what operations carry for buffers within the region.
-func (r *Region) Descriptor() Descriptor { return Descriptor(r.raw.Descriptor()) }
+func (d *Domain) newRegion(c RegionConfig) *Region {
+	r := &Region{domain: d, modes: d.info.raw.RegionModes(), access: c.Access}
+	if r.access == 0 {
+		r.access = AccessMessages
+	}
+	return r
+}
 
-// Close ends the registration. No operation may use it any more.
+func (d *Domain) invalidRegion(detail string) error {
+	return &Error{Op: "fi_mr_reg", Provider: d.provider, Errno: errnoInvalid, Detail: detail}
+}
+
+// check refuses what a provider might fail at later, or not notice.
+func (r *Region) check(c RegionConfig) error {
+	most := min(max(int(r.modes.Buffers), 1), cgo.MaxRegionBuffers)
+	switch n := len(r.segments); {
+	case n == 0:
+		return r.domain.invalidRegion("no memory to register")
+	case n > most:
+		return r.domain.invalidRegion("a region has at most " + strconv.Itoa(most) + " buffers here, not " + strconv.Itoa(n))
+	case !r.access.known():
+		return r.domain.invalidRegion("there is no such access: " + c.Access.String())
+	case c.Offset != 0:
+		return r.domain.invalidRegion("the offset of a region must be 0")
+	}
+	for _, s := range r.segments {
+		if s.length > ^uint64(0)-r.length || s.length > uint64(^uintptr(0)-s.base) {
+			return r.domain.invalidRegion("the memory ends beyond the last address")
+		}
+		r.length += s.length
+	}
+	if k := r.modes.KeySize; c.Key != nil && k > 0 && k < 8 && *c.Key>>(8*k) != 0 {
+		return r.domain.invalidRegion("keys have " + strconv.FormatUint(k, 10) + " bytes here, and this one does not fit")
+	}
+	return nil
+}
+
+// fill copies the wishes to where C reads them.
+func (r *Region) fill(req *cgo.RegionRequest, c RegionConfig) {
+	req.Access, req.Offset, req.Flags = uint64(r.access), c.Offset, uint64(c.Flags)
+	req.Count = uint64(len(r.segments))
+	for i, s := range r.segments {
+		req.Buffers[i] = cgo.Vector{Base: s.base, Len: s.length}
+	}
+}
+
+// register asks for the key that the program chose, or for one after the other
+// until one is free, and opens the region.
+func (r *Region) register(c RegionConfig, op string, call func(key uint64) (cgo.Region, cgo.Code)) error {
+	const attempts = 1024 // keys that the program has chosen itself
+	d := r.domain
+	var code cgo.Code
+	if c.Key != nil {
+		r.raw, code = call(*c.Key)
+	} else {
+		for range attempts {
+			if r.raw, code = call(d.keys.Add(1)); code != cgo.NoKey {
+				break
+			}
+		}
+	}
+	if code == cgo.NoKey && c.Key != nil {
+		return &Error{Op: op, Provider: d.provider, Errno: Errno(code), Detail: "the key " + strconv.FormatUint(*c.Key, 10) + " is in use in this domain"}
+	}
+	if code != 0 {
+		return fail(op, d.provider, int(code))
+	}
+	// In these modes a region is bound first and then enabled.
+	r.enabled = !r.modes.Endpoint && (!r.modes.RemoteEvents || c.Flags&RegionEvents == 0)
+	r.open("region", d.provider, &d.handle)
+	return nil
+}
+
+// Descriptor is what operations carry for buffers within the region
+// (fi_mr_desc). It is 0, which is none, after Close.
+func (r *Region) Descriptor() Descriptor {
+	if r.enter() != nil {
+		return 0
+	}
+	defer r.leave()
+	return Descriptor(r.raw.Descriptor())
+}
+
+// Access is what the region was registered for.
+func (r *Region) Access() Access { return r.access }
+
+// Len is the number of bytes in the region.
+func (r *Region) Len() uint64 { return r.length }
+
+// Close ends the registration. No operation may use it any more, and peers that
+// try get an error.
 func (r *Region) Close() error {
-	return r.close(func() error { return fail("fi_close of region", r.provider, int(r.raw.Close())) })
+	return r.close(func() error {
+		if err := fail("fi_close of region", r.provider, int(r.raw.Close())); err != nil {
+			return err
+		}
+		r.pinner.Unpin()
+		return nil
+	})
 }

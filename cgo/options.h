@@ -1,0 +1,45 @@
+// Options of endpoints.
+#ifndef WEFT_OPTIONS_H
+#define WEFT_OPTIONS_H
+
+#include "shim.h"
+
+// The options by number: the ones of libfabric, and those of the efa provider,
+// in the order of the headers. -FI_ENOSYS where these headers do not have it.
+enum {
+	WEFT_OPT_MIN_MULTI_RECV,
+	WEFT_OPT_CM_DATA_SIZE,
+	WEFT_OPT_BUFFERED_MIN,
+	WEFT_OPT_BUFFERED_LIMIT,
+	WEFT_OPT_SEND_BUF_SIZE,
+	WEFT_OPT_RECV_BUF_SIZE,
+	WEFT_OPT_TX_SIZE,
+	WEFT_OPT_RX_SIZE,
+	WEFT_OPT_HMEM_P2P,
+	WEFT_OPT_XPU_TRIGGER,
+	WEFT_OPT_CUDA_API_PERMITTED,
+	WEFT_OPT_SHARED_MEMORY_PERMITTED,
+	WEFT_OPT_MAX_MSG_SIZE,
+	WEFT_OPT_MAX_TAGGED_SIZE,
+	WEFT_OPT_MAX_RMA_SIZE,
+	WEFT_OPT_MAX_ATOMIC_SIZE,
+	WEFT_OPT_INJECT_MSG_SIZE,
+	WEFT_OPT_INJECT_TAGGED_SIZE,
+	WEFT_OPT_INJECT_RMA_SIZE,
+	WEFT_OPT_INJECT_ATOMIC_SIZE,
+	WEFT_OPT_EFA_RNR_RETRY,
+	WEFT_OPT_EFA_EMULATED_READ,
+	WEFT_OPT_EFA_EMULATED_WRITE,
+	WEFT_OPT_EFA_EMULATED_ATOMICS,
+	WEFT_OPT_EFA_USE_DEVICE_RDMA,
+	WEFT_OPT_EFA_SENDRECV_IN_ORDER,
+	WEFT_OPT_EFA_WRITE_IN_ORDER,
+	WEFT_OPT_EFA_HOMOGENEOUS_PEERS,
+};
+
+enum { WEFT_VALUE_SIZE = 1, WEFT_VALUE_INT, WEFT_VALUE_BOOL };
+
+int weft_getopt(struct fid *fid, int option, int kind, uint64_t *value);
+int weft_setopt(struct fid *fid, int option, int kind, uint64_t value);
+
+#endif

@@ -1,0 +1,65 @@
+package fabric
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/weft-go/weft/cgo"
+)
+
+// Access is the set of things that may be done with registered memory.
+type Access uint64
+
+// The kinds of access. The first four are about this side's own operations, the
+// next two about those of peers.
+const (
+	AccessSend        = Access(cgo.AccessSend)        // messages from it
+	AccessReceive     = Access(cgo.AccessReceive)     // messages into it
+	AccessRead        = Access(cgo.AccessRead)        // what is read from a peer goes into it
+	AccessWrite       = Access(cgo.AccessWrite)       // what is written to a peer comes from it
+	AccessRemoteRead  = Access(cgo.AccessRemoteRead)  // peers read it
+	AccessRemoteWrite = Access(cgo.AccessRemoteWrite) // peers write it, and change it atomically
+	AccessCollective  = Access(cgo.AccessCollective)  // collective operations
+
+	// AccessMessages is the Access of a region that does not say.
+	AccessMessages = AccessSend | AccessReceive
+	// AccessAll is everything but collective operations.
+	AccessAll = AccessMessages | AccessRead | AccessWrite | AccessRemoteRead | AccessRemoteWrite
+)
+
+var accessNames = []struct {
+	access Access
+	name   string
+}{
+	{AccessSend, "send"},
+	{AccessReceive, "receive"},
+	{AccessRead, "read"},
+	{AccessWrite, "write"},
+	{AccessRemoteRead, "remote read"},
+	{AccessRemoteWrite, "remote write"},
+	{AccessCollective, "collective"},
+}
+
+// Has says whether all of other is in the set.
+func (a Access) Has(other Access) bool { return a&other == other }
+
+// String lists what is in the set.
+func (a Access) String() string {
+	var parts []string
+	for _, n := range accessNames {
+		if a&n.access != 0 {
+			parts = append(parts, n.name)
+			a &^= n.access
+		}
+	}
+	if a != 0 {
+		parts = append(parts, "0x"+strconv.FormatUint(uint64(a), 16))
+	}
+	if len(parts) == 0 {
+		return "none"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// known says whether the set has nothing but what this package names.
+func (a Access) known() bool { return a&^(AccessAll|AccessCollective) == 0 }

@@ -1,0 +1,150 @@
+package fabric
+
+import (
+	"syscall"
+
+	"github.com/weft-go/weft/cgo"
+)
+
+// Direction is one of the two sides of an endpoint.
+type Direction uint64
+
+// The directions.
+const (
+	Sending   = Direction(cgo.BindTransmit)
+	Receiving = Direction(cgo.BindReceive)
+)
+
+// defaultFlags are those that may hold for all operations of a direction: the
+// others belong to single operations, which are accounted for by them.
+func (d Direction) defaultFlags() OpFlags {
+	switch d {
+	case Sending:
+		return WithCompletion | InjectComplete | TransmitComplete | DeliveryComplete
+	case Receiving:
+		return WithCompletion
+	}
+	return 0
+}
+
+// OperationFlags are the flags that operations of the direction have if they are
+// posted without flags.
+//
+// Implements: int fi_control(struct fid *fid, int command, void *arg)
+func (e *Endpoint) OperationFlags(d Direction) (OpFlags, error) {
+	const op = "fi_control of operation flags"
+	if err := e.enter(); err != nil {
+		return 0, err
+	}
+	defer e.leave()
+	if d != Sending && d != Receiving {
+		return 0, e.invalid(op, "a direction is Sending or Receiving")
+	}
+	flags, code := e.raw.OperationFlags(uint64(d))
+	return OpFlags(flags &^ uint64(d)), fail(op, e.provider, int(code))
+}
+
+// SetOperationFlags sets the flags of operations that are posted without flags:
+// for Sending WithCompletion, InjectComplete, TransmitComplete and
+// DeliveryComplete, for Receiving WithCompletion. It takes effect for operations
+// posted later.
+//
+// Implements: int fi_control(struct fid *fid, int command, void *arg)
+func (e *Endpoint) SetOperationFlags(d Direction, flags OpFlags) error {
+	const op = "fi_control of operation flags"
+	if err := e.enter(); err != nil {
+		return err
+	}
+	defer e.leave()
+	if err := e.checkDefaults(op, d, flags); err != nil {
+		return err
+	}
+	return fail(op, e.provider, int(e.raw.SetOperationFlags(uint64(d)|uint64(flags))))
+}
+
+func (e *Endpoint) checkDefaults(op string, d Direction, flags OpFlags) error {
+	switch {
+	case d != Sending && d != Receiving:
+		return e.invalid(op, "a direction is Sending or Receiving")
+	case flags&^d.defaultFlags() != 0:
+		return e.invalid(op, "the flags are not all such that they can hold for every operation of the direction")
+	}
+	return nil
+}
+
+// Alias is an endpoint under another name, with flags of its own for operations
+// that are posted without flags (fi_ep_alias). It shares everything else with
+// the endpoint, and may be used by one goroutine at a time together with it.
+type Alias struct {
+	endpoint *Endpoint
+	of       *Endpoint
+}
+
+// OpenAlias makes an alias of an enabled endpoint; flags are those of
+// SetOperationFlags.
+//
+// Implements: int fi_ep_alias(struct fid_ep *ep, struct fid_ep **alias_ep, uint64_t flags)
+func (e *Endpoint) OpenAlias(d Direction, flags OpFlags) (*Alias, error) {
+	const op = "fi_ep_alias"
+	if err := e.enter(); err != nil {
+		return nil, err
+	}
+	defer e.leave()
+	if e.turn == nil {
+		return nil, e.notEnabled(op)
+	}
+	if err := e.checkDefaults(op, d, flags); err != nil {
+		return nil, err
+	}
+	raw, code := e.raw.Alias(uint64(d) | uint64(flags))
+	if code != 0 {
+		return nil, fail(op, e.provider, int(code))
+	}
+	first := e.send
+	if first == nil {
+		first = e.receive
+	}
+	turn, ok := cgo.NewTurn(raw, first.raw, turnOps, turnOps, e.domain.info.Capabilities()&SourceAddress != 0)
+	if !ok {
+		raw.Close()
+		return nil, fail("turn", e.provider, int(syscall.ENOMEM))
+	}
+	a := &Endpoint{raw: raw, domain: e.domain, turn: turn, send: e.send, receive: e.receive}
+	a.connection.of = e
+	a.connection.restricted.Store(true)
+	a.open("alias", e.provider, &e.handle)
+	return &Alias{endpoint: a, of: e}, nil
+}
+
+// Turn is that of the endpoint.
+func (a *Alias) Turn(posts []Op, completions []Completion, spins int) (reaped int, err error) {
+	return a.endpoint.Turn(posts, completions, spins)
+}
+
+// TurnWait is that of the endpoint.
+func (a *Alias) TurnWait(posts []Op, completions []Completion, waitMS int) (reaped int, err error) {
+	return a.endpoint.TurnWait(posts, completions, waitMS)
+}
+
+// Cancel is that of the endpoint, for operations that were posted through the
+// alias.
+func (a *Alias) Cancel(token Token) error { return a.endpoint.Cancel(token) }
+
+// Close ends the alias. Operations in flight go on as the endpoint's.
+func (a *Alias) Close() error {
+	e := a.endpoint
+	return e.close(func() error {
+		if err := fail("fi_close of alias", e.provider, int(e.raw.Close())); err != nil {
+			return err
+		}
+		e.turn.Free()
+		for _, q := range e.queues() {
+			for i := range q.table {
+				if s := &q.table[i]; s.busy && s.endpoint == e {
+					s.endpoint = a.of
+				}
+			}
+		}
+		return nil
+	})
+}

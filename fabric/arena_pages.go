@@ -1,0 +1,92 @@
+package fabric
+
+import (
+	"errors"
+	"strconv"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// settle does to the pages what the config asks for.
+func (a *Arena) settle(c ArenaConfig) error {
+	if c.Pages == TransparentHugePages {
+		if err := unix.Madvise(a.buf, unix.MADV_HUGEPAGE); err != nil {
+			return notHere(systemError("madvise for huge pages", err), "this kernel has no transparent huge pages")
+		}
+	}
+	if c.Node != nil {
+		if err := a.bindTo(*c.Node); err != nil {
+			return err
+		}
+		if c.Pages == HugePages2M || c.Pages == HugePages1G {
+			// Pages that were set aside on other nodes do not help, and that
+			// would show only when the memory is touched, as a SIGBUS.
+			if err := unix.Madvise(a.buf, unix.MADV_POPULATE_WRITE); err != nil {
+				return withDetail(systemError("madvise to provide pages", err), "too few huge pages of this size on node "+strconv.Itoa(*c.Node))
+			}
+		}
+	}
+	if c.Locked {
+		if err := unix.Mlock(a.buf); err != nil {
+			return lockError(len(a.buf), err)
+		}
+	}
+	return nil
+}
+
+// bindTo takes the pages from one NUMA node only.
+func (a *Arena) bindTo(node int) error {
+	const (
+		nodes = 1024
+		bind  = 2 // MPOL_BIND
+	)
+	op := "mbind to node " + strconv.Itoa(node)
+	if node < 0 || node >= nodes {
+		return &Error{Op: op, Errno: errnoInvalid, Detail: "nodes have numbers from 0 to " + strconv.Itoa(nodes-1)}
+	}
+	var mask [nodes / 64]uint64
+	mask[node/64] = 1 << (node % 64)
+	_, _, errno := unix.Syscall6(unix.SYS_MBIND, uintptr(unsafe.Pointer(&a.buf[0])), uintptr(len(a.buf)),
+		bind, uintptr(unsafe.Pointer(&mask)), nodes+1, 0)
+	switch errno {
+	case 0:
+		return nil
+	case unix.EINVAL:
+		return withDetail(systemError(op, errno), "this machine has no such node with memory: see /sys/devices/system/node")
+	case unix.ENOSYS:
+		return withDetail(systemError(op, errno), "this kernel knows no nodes")
+	case unix.EPERM:
+		return withDetail(systemError(op, errno), "the process may not choose nodes, as in some containers")
+	}
+	return systemError(op, errno)
+}
+
+func lockError(size int, err error) error {
+	e := systemError("mlock of "+strconv.Itoa(size)+" bytes", err)
+	var limit unix.Rlimit
+	if (errors.Is(err, unix.ENOMEM) || errors.Is(err, unix.EPERM) || errors.Is(err, unix.EAGAIN)) && unix.Getrlimit(unix.RLIMIT_MEMLOCK, &limit) == nil {
+		return withDetail(e, "the process may lock "+strconv.FormatUint(limit.Cur, 10)+" bytes in all: see RLIMIT_MEMLOCK, ulimit -l")
+	}
+	return e
+}
+
+// notHere makes the EINVAL that kernels answer to what they do not know
+// ErrNotSupported.
+func notHere(err error, detail string) error {
+	err = withDetail(err, detail)
+	var e *Error
+	if errors.As(err, &e) && e.Errno == errnoInvalid {
+		e.Errno = Errno(syscall.EOPNOTSUPP)
+	}
+	return err
+}
+
+func withDetail(err error, detail string) error {
+	var e *Error
+	if errors.As(err, &e) {
+		e.Detail = detail
+	}
+	return err
+}

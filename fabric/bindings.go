@@ -1,0 +1,210 @@
+package fabric
+
+import (
+	"github.com/weft-go/weft/cgo"
+)
+
+// Bindings are what an endpoint works with. Which of them it needs depends on
+// its type:
+//
+//	ReliableDatagram   Vector, Events, Send and Receive, or one of the two
+//	Datagram           Vector, Send and Receive, or one of the two
+//	Connected          Events, Send and Receive, or one of the two
+//
+// All must be of the endpoint's domain, the event queue of its fabric. The
+// endpoint holds them until it is closed.
+type Bindings struct {
+	Vector *AddressVector
+	// Send and Receive are where operations complete; they may be the same.
+	// With two, Turn reads both, and TurnWait blocks in Send alone.
+	Send, Receive *CompletionQueue
+	// Events tells about connections and failures. A reliable datagram endpoint
+	// needs it too: without one, the efa provider ends the process on an
+	// internal error.
+	Events *EventQueue
+	// SharedSend and SharedReceive are for an endpoint whose info says so
+	// ([Info.WithContexts]).
+	SharedSend    *SharedSend
+	SharedReceive *SharedReceive
+	// Counters count beside the queues.
+	Counters []CounterBinding
+}
+
+// CounterBinding says what of an endpoint a counter counts.
+type CounterBinding struct {
+	Counter *Counter
+	Events  CounterEvents
+}
+
+// EnableWith binds the endpoint to what it works with and makes it ready. It can
+// be called once; an endpoint for which it failed within libfabric can only be
+// closed. ErrInvalid says what is missing or does not fit.
+//
+// Implements: int fi_ep_bind(struct fid_ep *ep, struct fid *bfid, uint64_t flags)
+// Implements: int fi_enable(struct fid_ep *ep)
+func (e *Endpoint) EnableWith(b Bindings) error {
+	if err := e.enter(); err != nil {
+		return err
+	}
+	defer e.leave()
+	if detail := b.wrong(e); detail != "" {
+		return e.invalid("fi_enable", detail)
+	}
+	for _, h := range b.handles() {
+		if err := h.enter(); err != nil {
+			return err
+		}
+		defer h.leave()
+	}
+	if err := b.bind(e); err != nil {
+		return err
+	}
+	e.connection.events = b.Events
+	if b.SharedReceive != nil {
+		e.connection.part = sharingReceive
+		e.connection.restricted.Store(true)
+	}
+	if e.Info().Endpoint() == Connected {
+		e.connection.restricted.Store(true)
+		b.Events.attach(e.raw.Identity(), e)
+	}
+	return e.activate(b.Send, b.Receive)
+}
+
+// wrong says what is missing or does not fit.
+func (b *Bindings) wrong(e *Endpoint) string {
+	info := e.Info()
+	sharesSend := info.SendContexts() == SharedContext
+	sharesReceive := info.ReceiveContexts() == SharedContext
+	switch {
+	case e.turn != nil:
+		return "the endpoint is enabled already"
+	case info.Endpoint() == Connected && b.Vector != nil:
+		return "a connected endpoint has no address vector"
+	case info.Endpoint() != Connected && b.Vector == nil:
+		return "the endpoint needs an address vector"
+	case info.Endpoint() != Datagram && b.Events == nil:
+		return "the endpoint needs an event queue"
+	case b.Send == nil && b.Receive == nil:
+		return "the endpoint needs a completion queue"
+	case b.Vector != nil && !b.Vector.within(&e.domain.handle):
+		return "the address vector is of another domain"
+	case b.Send != nil && b.Send.domain != e.domain, b.Receive != nil && b.Receive.domain != e.domain:
+		return "the completion queue is of another domain"
+	case b.Events != nil && b.Events.fabric != e.domain.fabric:
+		return "the event queue is of another fabric"
+	case sharesSend != (b.SharedSend != nil):
+		return "a shared send context is for an endpoint whose info has SharedContext, and for no other"
+	case sharesReceive != (b.SharedReceive != nil):
+		return "a shared receive context is for an endpoint whose info has SharedContext, and for no other"
+	case b.SharedSend != nil && b.SharedSend.domain != e.domain:
+		return "the shared send context is of another domain"
+	case b.SharedReceive != nil && b.SharedReceive.endpoint.domain != e.domain:
+		return "the shared receive context is of another domain"
+	case b.SharedReceive != nil && b.SharedReceive.endpoint.receive != b.Receive:
+		return "the endpoint's receive queue must be that of its shared receive context"
+	}
+	for _, c := range b.Counters {
+		if c.Counter == nil {
+			return "a counter is missing"
+		}
+	}
+	return ""
+}
+
+// handles are those of everything but counters, which look after themselves.
+func (b *Bindings) handles() []*handle {
+	var list []*handle
+	if b.Vector != nil {
+		list = append(list, &b.Vector.handle)
+	}
+	if b.Events != nil {
+		list = append(list, &b.Events.handle)
+	}
+	for _, q := range []*CompletionQueue{b.Send, b.Receive} {
+		if q != nil {
+			list = append(list, &q.handle)
+		}
+	}
+	if b.SharedSend != nil {
+		list = append(list, &b.SharedSend.handle)
+	}
+	if b.SharedReceive != nil {
+		list = append(list, &b.SharedReceive.endpoint.handle)
+	}
+	return list
+}
+
+// bind binds one thing after the other. The endpoint holds what is bound, even
+// if a later one is refused.
+func (b *Bindings) bind(e *Endpoint) error {
+	one := func(what string, h *handle, code cgo.Code) error {
+		if code == 0 {
+			e.adopt(h)
+		}
+		return fail("fi_ep_bind of "+what, e.provider, int(code))
+	}
+	if b.Vector != nil {
+		if err := one("address vector", &b.Vector.handle, e.raw.BindAddressVector(b.Vector.raw)); err != nil {
+			return err
+		}
+	}
+	if b.Events != nil {
+		if err := one("event queue", &b.Events.handle, e.raw.BindEventQueue(b.Events.raw)); err != nil {
+			return err
+		}
+	}
+	if b.SharedSend != nil {
+		if err := one("shared send context", &b.SharedSend.handle, e.raw.BindSharedTransmit(b.SharedSend.raw)); err != nil {
+			return err
+		}
+	}
+	if b.SharedReceive != nil {
+		s := b.SharedReceive.endpoint
+		if err := one("shared receive context", &s.handle, e.raw.BindSharedReceive(s.raw)); err != nil {
+			return err
+		}
+	}
+	if err := e.bindQueues(b.Send, b.Receive); err != nil {
+		return err
+	}
+	for _, c := range b.Counters {
+		if err := c.Counter.bind(e, c.Events); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bindQueues binds the queues of the two directions, one of which may be nil.
+func (e *Endpoint) bindQueues(send, receive *CompletionQueue) error {
+	one := func(q *CompletionQueue, flags uint64) error {
+		code := e.raw.BindCompletionQueue(q.raw, flags)
+		if code == 0 {
+			e.adopt(&q.handle)
+		}
+		return fail("fi_ep_bind of completion queue", e.provider, int(code))
+	}
+	if send != nil && send == receive {
+		return one(send, cgo.BindTransmit|cgo.BindReceive)
+	}
+	if send != nil {
+		if err := one(send, cgo.BindTransmit); err != nil {
+			return err
+		}
+	}
+	if receive != nil {
+		return one(receive, cgo.BindReceive)
+	}
+	return nil
+}
+
+// within says whether p is a parent of the handle.
+func (h *handle) within(p *handle) bool {
+	for _, parent := range h.parents {
+		if parent == p {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,286 @@
+package fabric
+
+import (
+	"encoding/binary"
+	"errors"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/weft-go/weft/cgo"
+)
+
+// connection is how far the connection of an endpoint is, if it needs one, and
+// which operations are not for it. The zero connection restricts nothing.
+type connection struct {
+	info  *Info // that the endpoint was opened with; nil: the domain's
+	part  part
+	stage atomic.Int32
+	// restricted is the one thing to look at for each operation.
+	restricted atomic.Bool
+	request    *ConnectionRequest // that an accepting endpoint is for
+	events     *EventQueue        // nil until the endpoint is enabled
+	of         *Endpoint          // that this one is an alias of, or nil
+}
+
+// part is what of an endpoint a handle stands for.
+type part uint8
+
+const (
+	wholeEndpoint   part = iota
+	transmitContext      // of a scalable endpoint
+	receiveContext       // likewise
+	sharedReceive        // fi_srx_context
+	sharingReceive       // an endpoint that receives into a shared context
+)
+
+// The stages of a connected endpoint's life.
+const (
+	unconnected int32 = iota
+	connecting        // Connect or Accept was called
+	established
+	ended
+)
+
+func (c *connection) begin() {
+	if c.stage.CompareAndSwap(unconnected, established) || c.stage.CompareAndSwap(connecting, established) {
+		c.restricted.Store(c.part != wholeEndpoint)
+	}
+}
+
+func (c *connection) end() {
+	if c.stage.Swap(ended) != ended {
+		c.restricted.Store(true)
+	}
+}
+
+// refuses says why an operation is not to be posted, or "".
+func (c *connection) refuses(e *Endpoint, receive bool) (Errno, string) {
+	if c.of != nil {
+		e, c = c.of, &c.of.connection
+	}
+	switch {
+	case !c.restricted.Load():
+		return 0, ""
+	case receive && c.part == transmitContext:
+		return errnoInvalid, "a transmit context does not receive"
+	case receive && c.part == sharingReceive:
+		return errnoInvalid, "receives are posted to the shared receive context"
+	case !receive && (c.part == receiveContext || c.part == sharedReceive):
+		return errnoInvalid, "a receive context does not send"
+	case e.Info().Endpoint() != Connected || c.part == sharedReceive:
+		return 0, ""
+	}
+	switch stage := c.stage.Load(); {
+	case stage == ended:
+		return Errno(syscall.ENOTCONN), "the connection has ended"
+	case stage != established && !receive:
+		return errnoInvalid, "the endpoint is not connected: it can send once its event queue has given its ConnectedEvent"
+	}
+	return 0, ""
+}
+
+// Info is what the endpoint was opened with.
+func (e *Endpoint) Info() *Info {
+	if e.connection.info != nil {
+		return e.connection.info
+	}
+	return e.domain.info
+}
+
+func (e *Endpoint) closed() bool { return e.users.Load()&closedBit != 0 }
+
+// OpenEndpointFor makes an endpoint as the info describes it, where that is not
+// the info that the domain was opened with: one with shared contexts, or one of
+// another type that the domain has too. It can be used after EnableWith.
+func (d *Domain) OpenEndpointFor(i *Info) (*Endpoint, error) {
+	if i == nil {
+		return nil, &Error{Op: "fi_endpoint", Provider: d.provider, Errno: errnoInvalid, Detail: "no info"}
+	}
+	if err := d.enter(); err != nil {
+		return nil, err
+	}
+	defer d.leave()
+	raw, code := d.raw.OpenEndpoint(i.raw)
+	if code != 0 {
+		return nil, fail("fi_endpoint", d.provider, int(code))
+	}
+	e := &Endpoint{raw: raw, domain: d}
+	e.connection.info = i
+	e.open("endpoint", d.provider, &d.handle)
+	return e, nil
+}
+
+// Connect asks the passive endpoint at the address for a connection, and sends
+// data along, of which providers take 256 bytes or more. It does not wait: the
+// event queue will give a ConnectedEvent, or a *ConnectionError that has what
+// the peer gave to Reject. On sockets, the call itself blocks until the peer's
+// host has answered, and fails if that refuses. An endpoint connects once.
+// address and data are the caller's again on return.
+//
+// Implements: int fi_connect(struct fid_ep *ep, const void *addr, const void *param, size_t paramlen)
+func (e *Endpoint) Connect(address, data []byte) error {
+	const op = "fi_connect"
+	return e.connects(op, func() error {
+		if detail := wrongAddress(e.Info(), address); detail != "" {
+			return e.invalid(op, detail)
+		}
+		if e.connection.request != nil {
+			return e.invalid(op, "the endpoint is for a request, to be accepted")
+		}
+		return nil
+	}, data, func() error {
+		err := fail(op, e.provider, int(e.raw.Connect(address, data)))
+		if errors.Is(err, syscall.ENOMEM) && core(e.provider) == "sockets" {
+			// What sockets says of whatever keeps it from connecting.
+			return &Error{Op: op, Provider: e.provider, Errno: Errno(syscall.ECONNREFUSED), Detail: "sockets does not say why it could not connect"}
+		}
+		return err
+	})
+}
+
+// Accept answers the request that the endpoint was opened with, and sends data
+// along. The event queue will give a ConnectedEvent.
+//
+// Implements: int fi_accept(struct fid_ep *ep, const void *param, size_t paramlen)
+func (e *Endpoint) Accept(data []byte) error {
+	const op = "fi_accept"
+	return e.connects(op, func() error {
+		if e.connection.request == nil {
+			return e.invalid(op, "the endpoint was not opened with a connection request")
+		}
+		return nil
+	}, data, func() error { return fail(op, e.provider, int(e.raw.Accept(data))) })
+}
+
+// connects checks what Connect and Accept have in common.
+func (e *Endpoint) connects(op string, check func() error, data []byte, call func() error) error {
+	if err := e.enter(); err != nil {
+		return err
+	}
+	defer e.leave()
+	if err := wrongData(op, e.provider, data); err != nil {
+		return err
+	}
+	switch {
+	case e.Info().Endpoint() != Connected:
+		return e.invalid(op, "the endpoint is not of the connected type")
+	case e.turn == nil:
+		return e.notEnabled(op)
+	}
+	if err := check(); err != nil {
+		return err
+	}
+	if !e.connection.stage.CompareAndSwap(unconnected, connecting) {
+		return e.invalid(op, "an endpoint connects once; open another")
+	}
+	if err := call(); err != nil {
+		e.connection.end()
+		return err
+	}
+	return nil
+}
+
+// Shutdown ends the connection. The peer gets a ShutdownEvent, on providers
+// without progress of their own, such as tcp, only while it turns its endpoint.
+// What was sent and is not complete may be lost. It is for a connection whose ConnectedEvent was read;
+// one that has ended already is no error, and one that is not there yet ends by
+// Close.
+//
+// Implements: int fi_shutdown(struct fid_ep *ep, uint64_t flags)
+func (e *Endpoint) Shutdown() error {
+	const op = "fi_shutdown"
+	if err := e.enter(); err != nil {
+		return err
+	}
+	defer e.leave()
+	if q := e.connection.events; q != nil {
+		// The peer may have ended it meanwhile, and sockets must not be told
+		// twice.
+		q.lock.Lock()
+		q.drain()
+		q.lock.Unlock()
+	}
+	switch e.connection.stage.Load() {
+	case ended:
+		return nil
+	case established:
+		code := e.raw.Shutdown()
+		e.connection.end()
+		return fail(op, e.provider, int(code))
+	}
+	return e.invalid(op, "the endpoint is not connected")
+}
+
+// Peer returns the address of the other side, once the endpoint is connected.
+//
+// Implements: int fi_getpeer(struct fid_ep *ep, void *addr, size_t *addrlen)
+func (e *Endpoint) Peer() ([]byte, error) {
+	const op = "fi_getpeer"
+	if err := e.enter(); err != nil {
+		return nil, err
+	}
+	defer e.leave()
+	if e.connection.stage.Load() != established {
+		return nil, e.invalid(op, "the endpoint is not connected")
+	}
+	address, code := e.raw.Peer()
+	return address, fail(op, e.provider, int(code))
+}
+
+// SetName gives the endpoint its address, before it is enabled. Not every
+// provider lets one choose other than by the info's source.
+//
+// Implements: int fi_setname(fid_t fid, void *addr, size_t addrlen)
+func (e *Endpoint) SetName(address []byte) error {
+	const op = "fi_setname"
+	if err := e.enter(); err != nil {
+		return err
+	}
+	defer e.leave()
+	if e.turn != nil {
+		return e.invalid(op, "the endpoint is enabled already")
+	}
+	if detail := wrongAddress(e.Info(), address); detail != "" {
+		return e.invalid(op, detail)
+	}
+	return fail(op, e.provider, int(e.raw.SetName(address)))
+}
+
+func (e *Endpoint) invalid(op, detail string) error {
+	return &Error{Op: op, Provider: e.provider, Errno: errnoInvalid, Detail: detail}
+}
+
+// mostConnectionData is more than any provider takes.
+const mostConnectionData = 4096
+
+func wrongData(op, provider string, data []byte) error {
+	if len(data) <= mostConnectionData {
+		return nil
+	}
+	return &Error{
+		Op: op, Provider: provider, Errno: errnoInvalid,
+		Detail: strconv.Itoa(len(data)) + " bytes of data, where " + strconv.Itoa(mostConnectionData) + " are the most",
+	}
+}
+
+// wrongAddress says what is wrong with an address, of which libfabric reads as
+// many bytes as its format has.
+func wrongAddress(i *Info, address []byte) string {
+	const longest = 256
+	if len(address) < 2 || len(address) > longest {
+		return "an address has 2 to " + strconv.Itoa(longest) + " bytes, this one has " + strconv.Itoa(len(address))
+	}
+	if !i.IP() {
+		return ""
+	}
+	family := binary.NativeEndian.Uint16(address)
+	format := i.a.AddressFormat
+	switch {
+	case family == syscall.AF_INET && format != cgo.FormatIPv6 && len(address) == syscall.SizeofSockaddrInet4:
+	case family == syscall.AF_INET6 && format != cgo.FormatIPv4 && len(address) == syscall.SizeofSockaddrInet6:
+	default:
+		return "an address of " + strconv.Itoa(len(address)) + " bytes and family " + strconv.Itoa(int(family)) + " is none of this endpoint's format"
+	}
+	return ""
+}

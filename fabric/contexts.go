@@ -1,0 +1,277 @@
+package fabric
+
+import (
+	"runtime"
+	"strconv"
+	"sync"
+
+	"github.com/weft-go/weft/cgo"
+)
+
+// SharedContext as the number of an info's contexts says that the endpoint uses
+// a context that it shares with others (FI_SHARED_CONTEXT).
+const SharedContext = ^uint64(0)
+
+// WithContexts returns the info with other numbers of send and receive
+// contexts: those of a scalable endpoint, or [SharedContext]. What a domain
+// allows is in its Limits.
+func (i *Info) WithContexts(send, receive uint64) (*Info, error) {
+	raw, code := i.raw.Duplicate()
+	runtime.KeepAlive(i)
+	if code != 0 {
+		return nil, fail("fi_dupinfo", i.Provider(), int(code))
+	}
+	raw.SetContexts(send, receive)
+	return newInfo(raw), nil
+}
+
+// Context is one direction of an endpoint that consists of several, or that
+// several endpoints share. Like an [Endpoint] it may be used by one goroutine
+// at a time, together with its completion queue.
+type Context struct {
+	endpoint *Endpoint
+}
+
+// Enable binds the context to its completion queue and to counters, and makes
+// it ready. It can be called once.
+//
+// Implements: int fi_ep_bind(struct fid_ep *ep, struct fid *bfid, uint64_t flags)
+// Implements: int fi_enable(struct fid_ep *ep)
+func (c *Context) Enable(q *CompletionQueue, counters ...CounterBinding) error {
+	e := c.endpoint
+	if err := e.enter(); err != nil {
+		return err
+	}
+	defer e.leave()
+	switch {
+	case e.turn != nil:
+		return e.invalid("fi_enable", "the context is enabled already")
+	case q == nil:
+		return e.invalid("fi_enable", "the context needs a completion queue")
+	case q.domain != e.domain:
+		return e.invalid("fi_enable", "the completion queue is of another domain")
+	}
+	if err := q.enter(); err != nil {
+		return err
+	}
+	defer q.leave()
+	send, receive := q, (*CompletionQueue)(nil)
+	if e.connection.part == receiveContext {
+		send, receive = nil, q
+	}
+	if err := e.bindQueues(send, receive); err != nil {
+		return err
+	}
+	for _, b := range counters {
+		if b.Counter == nil {
+			return e.invalid("fi_enable", "a counter is missing")
+		}
+		if err := b.Counter.bind(e, b.Events); err != nil {
+			return err
+		}
+	}
+	return e.activate(send, receive)
+}
+
+// Turn is that of an [Endpoint]. A send context takes no receives, and a receive
+// context nothing else.
+func (c *Context) Turn(posts []Op, completions []Completion, spins int) (reaped int, err error) {
+	return c.endpoint.Turn(posts, completions, spins)
+}
+
+// TurnWait is that of an [Endpoint].
+func (c *Context) TurnWait(posts []Op, completions []Completion, waitMS int) (reaped int, err error) {
+	return c.endpoint.TurnWait(posts, completions, waitMS)
+}
+
+// Cancel is that of an [Endpoint].
+func (c *Context) Cancel(token Token) error { return c.endpoint.Cancel(token) }
+
+// Close closes the context. ErrBusy says which endpoints still use it.
+// Operations in flight end without a completion.
+func (c *Context) Close() error { return c.endpoint.Close() }
+
+// ScalableEndpoint is an endpoint with several send and receive contexts behind
+// one address, so that threads need not share one (fi_scalable_ep). Its methods
+// may be called from any goroutine.
+type ScalableEndpoint struct {
+	handle
+	raw    cgo.Endpoint
+	domain *Domain
+	info   *Info
+
+	mu      sync.Mutex
+	enabled bool
+	// opened are the contexts that there have been. Providers do not all let
+	// go of one that is closed before the endpoint is.
+	opened map[contextIndex]struct{}
+}
+
+type contextIndex struct {
+	part  part
+	index int
+}
+
+// OpenScalableEndpoint makes an endpoint with as many contexts as the info says;
+// see [Info.WithContexts].
+//
+// Implements: int fi_scalable_ep(struct fid_domain *domain, struct fi_info *info, struct fid_ep **sep, void *context)
+func (d *Domain) OpenScalableEndpoint(i *Info) (*ScalableEndpoint, error) {
+	const op = "fi_scalable_ep"
+	if err := d.enter(); err != nil {
+		return nil, err
+	}
+	defer d.leave()
+	if i == nil {
+		return nil, &Error{Op: op, Provider: d.provider, Errno: errnoInvalid, Detail: "no info"}
+	}
+	limits := i.Limits()
+	if i.SendContexts() > limits.EndpointSendContexts || i.ReceiveContexts() > limits.EndpointReceiveContexts {
+		return nil, &Error{
+			Op: op, Provider: d.provider, Errno: errnoInvalid,
+			Detail: "an endpoint here has up to " + strconv.FormatUint(limits.EndpointSendContexts, 10) + " send and " +
+				strconv.FormatUint(limits.EndpointReceiveContexts, 10) + " receive contexts",
+		}
+	}
+	raw, code := d.raw.OpenScalableEndpoint(i.raw)
+	if code != 0 {
+		return nil, fail(op, d.provider, int(code))
+	}
+	s := &ScalableEndpoint{raw: raw, domain: d, info: i, opened: make(map[contextIndex]struct{})}
+	s.open("scalable endpoint", d.provider, &d.handle)
+	return s, nil
+}
+
+// Enable binds the endpoint to its address vector and, if it is not nil, to an
+// event queue, and makes it ready. Contexts are opened after it.
+//
+// Implements: int fi_scalable_ep_bind(struct fid_ep *sep, struct fid *bfid, uint64_t flags)
+func (s *ScalableEndpoint) Enable(v *AddressVector, q *EventQueue) error {
+	const op = "fi_enable"
+	if err := s.enter(); err != nil {
+		return err
+	}
+	defer s.leave()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.enabled:
+		return s.invalid(op, "the endpoint is enabled already")
+	case v == nil:
+		return s.invalid(op, "the endpoint needs an address vector")
+	case !v.within(&s.domain.handle):
+		return s.invalid(op, "the address vector is of another domain")
+	case q != nil && q.fabric != s.domain.fabric:
+		return s.invalid(op, "the event queue is of another fabric")
+	}
+	if err := v.enter(); err != nil {
+		return err
+	}
+	defer v.leave()
+	if code := s.raw.BindScalableVector(v.raw); code != 0 {
+		return fail("fi_scalable_ep_bind of address vector", s.provider, int(code))
+	}
+	s.adopt(&v.handle)
+	if q != nil {
+		if err := q.enter(); err != nil {
+			return err
+		}
+		defer q.leave()
+		if code := s.raw.BindScalableEvents(q.raw); code != 0 {
+			return fail("fi_scalable_ep_bind of event queue", s.provider, int(code))
+		}
+		s.adopt(&q.handle)
+	}
+	if code := s.raw.Enable(); code != 0 {
+		return fail(op, s.provider, int(code))
+	}
+	s.enabled = true
+	return nil
+}
+
+// Name returns the endpoint's address, for peers to insert. It is that of all
+// its contexts; [Address.Context] names one of them.
+func (s *ScalableEndpoint) Name() ([]byte, error) {
+	const op = "fi_getname"
+	if err := s.enter(); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.enabled {
+		return nil, s.invalid(op, "the endpoint is not enabled yet")
+	}
+	name, code := s.raw.Name()
+	return name, fail(op, s.provider, int(code))
+}
+
+// OpenSend opens the send context with the index, once.
+//
+// Implements: int fi_tx_context(struct fid_ep *ep, int idx, struct fi_tx_attr *attr, struct fid_ep **tx_ep, void *context)
+func (s *ScalableEndpoint) OpenSend(index int) (*Context, error) {
+	return s.openContext("fi_tx_context", "send context", transmitContext, index, s.info.SendContexts(), s.raw.OpenTransmit)
+}
+
+// OpenReceive opens the receive context with the index, once.
+//
+// Implements: int fi_rx_context(struct fid_ep *ep, int idx, struct fi_rx_attr *attr, struct fid_ep **rx_ep, void *context)
+func (s *ScalableEndpoint) OpenReceive(index int) (*Context, error) {
+	return s.openContext("fi_rx_context", "receive context", receiveContext, index, s.info.ReceiveContexts(), s.raw.OpenReceive)
+}
+
+func (s *ScalableEndpoint) openContext(op, kind string, p part, index int, count uint64,
+	open func(int, cgo.Info) (cgo.Endpoint, cgo.Code),
+) (*Context, error) {
+	if err := s.enter(); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := contextIndex{p, index}
+	_, used := s.opened[key]
+	switch {
+	case !s.enabled:
+		return nil, s.invalid(op, "the scalable endpoint is not enabled yet")
+	case index < 0 || uint64(index) >= count:
+		return nil, s.invalid(op, "the endpoint has "+strconv.FormatUint(count, 10)+" of them, from 0, and no "+strconv.Itoa(index))
+	case used:
+		return nil, s.invalid(op, "number "+strconv.Itoa(index)+" was opened already")
+	}
+	raw, code := open(index, s.info.raw)
+	if code != 0 {
+		return nil, fail(op, s.provider, int(code))
+	}
+	s.opened[key] = struct{}{}
+	return newContext(raw, s.domain, s.info, p, kind, &s.handle), nil
+}
+
+func newContext(raw cgo.Endpoint, d *Domain, i *Info, p part, kind string, parent *handle) *Context {
+	e := &Endpoint{raw: raw, domain: d}
+	e.connection.info, e.connection.part = i, p
+	e.connection.restricted.Store(true)
+	e.open(kind, d.provider, parent)
+	return &Context{endpoint: e}
+}
+
+func (s *ScalableEndpoint) invalid(op, detail string) error {
+	return &Error{Op: op, Provider: s.provider, Errno: errnoInvalid, Detail: detail}
+}
+
+// Close closes the endpoint. ErrBusy says which contexts are still open.
+func (s *ScalableEndpoint) Close() error {
+	return s.close(func() error { return fail("fi_close of scalable endpoint", s.provider, int(s.raw.Close())) })
+}
+
+// Context names one of the receive contexts of a peer that is a scalable
+// endpoint, where bits is AddressVectorConfig.ReceiveBits of the address vector.
+// What cannot be is AddressAny.
+//
+// Implements: fi_addr_t fi_rx_addr(fi_addr_t fi_addr, int rx_index, int rx_ctx_bits)
+func (a Address) Context(index, bits int) Address {
+	if bits < 1 || bits > 32 || index < 0 || index >= 1<<bits || uint64(a)>>(64-bits) != 0 {
+		return AddressAny
+	}
+	return Address(cgo.ReceiveAddress(uint64(a), index, bits))
+}

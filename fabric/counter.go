@@ -1,0 +1,277 @@
+package fabric
+
+import (
+	"context"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/weft-go/weft/cgo"
+)
+
+// Counter counts completions instead of listing them (fid_cntr): those of the
+// endpoints and regions that it is bound to, successes and failures apart. Its
+// methods may be called from any goroutine, unless the hints said OneThread:
+// then by one at a time together with the domain's endpoints, because reading a
+// counter moves operations on.
+//
+// How far a counter counts is the provider's business: sockets has 31 bits. So
+// is whether it counts failures: sockets does, tcp;ofi_rxm and shm (1.17) leave
+// them to the completion queue.
+type Counter struct {
+	handle
+	raw      cgo.Counter
+	domain   *Domain
+	canBlock bool
+	closing  atomic.Bool
+	// seen is the number of errors that the program knows of.
+	seen atomic.Uint64
+
+	// The lock of the domain's deferred work guards these two.
+	bound    bool // to an endpoint or a region
+	deferred deferredUse
+}
+
+// CounterEvents are what a counter of an endpoint counts.
+type CounterEvents uint64
+
+// The events of counters.
+const (
+	CountSends        = CounterEvents(cgo.CountSends)        // messages sent
+	CountReceives     = CounterEvents(cgo.CountReceives)     // messages received
+	CountReads        = CounterEvents(cgo.CountReads)        // reads, and fetching atomics
+	CountWrites       = CounterEvents(cgo.CountWrites)       // writes, and other atomics
+	CountRemoteReads  = CounterEvents(cgo.CountRemoteReads)  // reads by peers
+	CountRemoteWrites = CounterEvents(cgo.CountRemoteWrites) // writes by peers
+
+	countAll = CountSends | CountReceives | CountReads | CountWrites | CountRemoteReads | CountRemoteWrites
+)
+
+// OpenCounter opens a counter at 0. It counts what it is bound to: endpoints
+// when they are enabled, regions with [Region.BindCounter].
+//
+// Implements: int fi_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr, struct fid_cntr **cntr, void *context)
+func (d *Domain) OpenCounter() (*Counter, error) {
+	if err := d.enter(); err != nil {
+		return nil, err
+	}
+	defer d.leave()
+	c := &Counter{domain: d, canBlock: true}
+	raw, code := d.raw.OpenCounter(cgo.WaitUnspecified)
+	if code != 0 {
+		c.canBlock = false
+		raw, code = d.raw.OpenCounter(cgo.WaitNone)
+	}
+	if code != 0 {
+		return nil, fail("fi_cntr_open", d.provider, int(code))
+	}
+	// Blocking on shm's own wait object never comes back.
+	if core(d.provider) == "shm" {
+		c.canBlock = false
+	}
+	c.raw = raw
+	c.open("counter", d.provider, &d.handle)
+	return c, nil
+}
+
+// bind binds the counter to an endpoint that is not enabled yet. The endpoint
+// holds it from then on.
+//
+// Implements: int fi_ep_bind(struct fid_ep *ep, struct fid *bfid, uint64_t flags)
+func (c *Counter) bind(e *Endpoint, events CounterEvents) error {
+	invalid := func(detail string) error {
+		return &Error{Op: "fi_ep_bind of counter", Provider: e.provider, Errno: errnoInvalid, Detail: detail}
+	}
+	switch {
+	case c.domain != e.domain:
+		return invalid("the counter is of another domain")
+	case events == 0 || events&^countAll != 0:
+		return invalid("a counter of an endpoint counts some of CountSends to CountRemoteWrites")
+	}
+	if err := c.enter(); err != nil {
+		return err
+	}
+	defer c.leave()
+	if err := c.countEndpoint(e); err != nil {
+		return err
+	}
+	if code := e.raw.BindCounter(c.raw, uint64(events)); code != 0 {
+		return fail("fi_ep_bind of counter", e.provider, int(code))
+	}
+	e.adopt(&c.handle)
+	return nil
+}
+
+// Read is the number of successes so far.
+//
+// Implements: uint64_t fi_cntr_read(struct fid_cntr *cntr)
+func (c *Counter) Read() (uint64, error) {
+	if err := c.enter(); err != nil {
+		return 0, err
+	}
+	defer c.leave()
+	return c.raw.Read(), nil
+}
+
+// Errors is the number of failures so far. What it has told, no Wait tells again.
+//
+// Implements: uint64_t fi_cntr_readerr(struct fid_cntr *cntr)
+func (c *Counter) Errors() (uint64, error) {
+	if err := c.enter(); err != nil {
+		return 0, err
+	}
+	defer c.leave()
+	n := c.raw.ReadErrors()
+	c.seen.Store(n)
+	return n, nil
+}
+
+// Add adds to the number of successes; deferred operations that waited for it
+// begin.
+//
+// Implements: int fi_cntr_add(struct fid_cntr *cntr, uint64_t value)
+func (c *Counter) Add(n uint64) error {
+	return c.change("fi_cntr_add", func() cgo.Code { return c.raw.Add(n) })
+}
+
+// Set sets the number of successes, like Add. Nothing may count meanwhile:
+// libfabric may lose what it does.
+//
+// Implements: int fi_cntr_set(struct fid_cntr *cntr, uint64_t value)
+func (c *Counter) Set(n uint64) error {
+	return c.change("fi_cntr_set", func() cgo.Code { return c.raw.Set(n) })
+}
+
+// AddErrors adds to the number of failures, which ends a Wait.
+//
+// Implements: int fi_cntr_adderr(struct fid_cntr *cntr, uint64_t value)
+func (c *Counter) AddErrors(n uint64) error {
+	return c.change("fi_cntr_adderr", func() cgo.Code { return c.raw.AddErrors(n) })
+}
+
+// SetErrors sets the number of failures; a Wait is told of those beyond.
+//
+// Implements: int fi_cntr_seterr(struct fid_cntr *cntr, uint64_t value)
+func (c *Counter) SetErrors(n uint64) error {
+	return c.change("fi_cntr_seterr", func() cgo.Code { return c.raw.SetErrors(n) })
+}
+
+func (c *Counter) change(op string, call func() cgo.Code) error {
+	if err := c.enter(); err != nil {
+		return err
+	}
+	defer c.leave()
+	e, err := c.fires(op, true)
+	if err != nil {
+		return err
+	}
+	if e != nil {
+		defer e.leave()
+	}
+	return fail(op, c.provider, int(call()))
+}
+
+// errnoAvailable is FI_EAVAIL.
+const errnoAvailable Errno = Errno(cgo.ErrorAvailable)
+
+// How long one call in C blocks: Close waits for that at most.
+const waitSlice = 20 * time.Millisecond
+
+// Wait returns when the counter has reached the threshold. It returns an error
+// with Errno FI_EAVAIL as soon as there are failures that neither an earlier
+// Wait nor Errors has told, even if the threshold is reached; net.ErrClosed when
+// the counter is closed meanwhile; and ctx.Err() when ctx is done.
+//
+// Where the provider can block it does, in slices, and a thread with it;
+// elsewhere the counter is read again and again with naps in between. Either way
+// that moves the operations of the endpoints on that it is bound to.
+//
+// Implements: int fi_cntr_wait(struct fid_cntr *cntr, uint64_t threshold, int timeout)
+func (c *Counter) Wait(ctx context.Context, threshold uint64) error {
+	nap := napper{bell: make(chan struct{}, 1), next: shortestNap}
+	blocks := c.canBlock
+	for {
+		done, errors, err := c.look(threshold)
+		if err != nil {
+			return err
+		}
+		if errors != 0 {
+			return &Error{
+				Op: "fi_cntr_wait", Provider: c.provider, Errno: errnoAvailable,
+				Detail: strconv.FormatUint(errors, 10) + " counted operations have failed",
+			}
+		}
+		if done {
+			return nil
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		slice := waitSlice
+		if deadline, ok := ctx.Deadline(); ok {
+			slice = min(slice, time.Until(deadline))
+		}
+		if ctx.Done() != nil {
+			// A context may end at any time, and C does not know.
+			slice = min(slice, waitSlice/4)
+		}
+		if blocks && slice >= time.Millisecond && !c.closing.Load() {
+			began := time.Now()
+			switch code, err := c.block(threshold, slice); {
+			case err != nil:
+				return err
+			case code == cgo.NoSystem:
+				blocks = false
+			case time.Since(began) > slice/4:
+				continue
+			}
+			// It came back at once, which may be for no reason.
+		}
+		if slice > 0 {
+			nap.wait(slice)
+		}
+	}
+}
+
+// look reads both numbers, and takes note of the failures.
+func (c *Counter) look(threshold uint64) (done bool, errors uint64, err error) {
+	if err := c.enter(); err != nil {
+		return false, 0, err
+	}
+	defer c.leave()
+	done = c.raw.Read() >= threshold
+	n := c.raw.ReadErrors()
+	if before := c.seen.Swap(n); n > before {
+		errors = n - before
+	}
+	return done, errors, nil
+}
+
+func (c *Counter) block(threshold uint64, slice time.Duration) (cgo.Code, error) {
+	if err := c.enter(); err != nil {
+		return 0, err
+	}
+	defer c.leave()
+	e, err := c.fires("fi_cntr_wait", false)
+	if err != nil {
+		return 0, err
+	}
+	if e != nil {
+		defer e.leave()
+	}
+	return c.raw.Wait(threshold, int(slice/time.Millisecond)), nil
+}
+
+// Close closes the counter, and ends a Wait. ErrBusy says what still uses it:
+// the endpoints and regions that it is bound to, and deferred operations.
+func (c *Counter) Close() error {
+	c.closing.Store(true)
+	defer c.closing.Store(false)
+	return c.close(func() error { return fail("fi_close of counter", c.provider, int(c.raw.Close())) })
+}
+
+// busy is the error of a counter that is in use for something else.
+func (c *Counter) busy(op, detail string) error {
+	return &Error{Op: op, Provider: c.provider, Errno: Errno(syscall.EBUSY), Detail: detail}
+}

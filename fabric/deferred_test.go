@@ -1,0 +1,384 @@
+package fabric_test
+
+import (
+	"encoding/binary"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weft-go/weft/fabric"
+)
+
+// deferring opens a site on the one provider here that has deferred operations.
+func deferring(t *testing.T, forA, forB []fabric.CounterBinding) *site {
+	t.Helper()
+	return openSite(t, deferringHints(), forA, forB)
+}
+
+func deferringHints() fabric.Hints {
+	hints := rmaHints("sockets")
+	hints.Capabilities |= fabric.TriggeredOperations | fabric.Atomics
+	return hints
+}
+
+// later defers an operation of a's until the counter has reached 1.
+func (s *site) later(t *testing.T, p *station, op fabric.Op, c *fabric.Counter) *fabric.Deferred {
+	t.Helper()
+	f, err := p.e.Defer(op, fabric.Trigger{Counter: c, Threshold: 1}, nil)
+	require.NoError(t, err)
+	begun, err := f.Begun()
+	require.NoError(t, err)
+	complete, err := f.Complete()
+	require.NoError(t, err)
+	require.False(t, begun || complete)
+	return f
+}
+
+// ended waits for a deferred operation, and closes it.
+func ended(t *testing.T, f *fabric.Deferred) {
+	t.Helper()
+	require.NoError(t, f.Counter().Wait(within(t, 30*time.Second), 1))
+	complete, err := f.Complete()
+	require.NoError(t, err)
+	require.True(t, complete)
+	require.NoError(t, f.Close())
+	require.NoError(t, f.Close())
+}
+
+// Every kind of operation waits for its counter, and then does what it does.
+func TestDeferredOperations(t *testing.T) {
+	word := func(n uint64) []byte { return binary.LittleEndian.AppendUint64(nil, n) }
+	t.Run("messages", func(t *testing.T) {
+		for _, tagged := range []bool{false, true} {
+			s := deferring(t, nil, nil)
+			send, receive := fabric.OpSend, fabric.OpReceive
+			if tagged {
+				send, receive = fabric.OpTaggedSend, fabric.OpTaggedReceive
+			}
+			c, forB := openCounter(t, s.domain), openCounter(t, s.domain)
+			got := make([]byte, 8)
+			r := s.later(t, s.b, fabric.Op{Kind: receive, Peer: fabric.AddressAny, Tag: 3, Buf: got}, forB)
+			w := s.later(t, s.a, fabric.Op{Kind: send, Peer: s.a.peer, Tag: 3, Vector: [][]byte{[]byte("de"), []byte("ferred")}}, c)
+			require.NoError(t, c.Add(1))
+			ended(t, w)
+			require.NoError(t, forB.Add(1))
+			ended(t, r)
+			require.Equal(t, "deferred", string(got))
+			s.a.turn(t, nil)
+			s.b.turn(t, nil)
+			require.Empty(t, append(s.a.got, s.b.got...), "no completion in a queue")
+			require.Zero(t, s.a.q.Strays()+s.b.q.Strays())
+		}
+	})
+	t.Run("remote memory", func(t *testing.T) {
+		s := deferring(t, nil, nil)
+		memory := arena(t, 4096).Bytes()
+		r := register(t, s.domain, fabric.RegionConfig{Access: fabric.AccessAll}, memory)
+		c := openCounter(t, s.domain)
+		w := s.later(t, s.a, fabric.Op{Kind: fabric.OpWrite, Peer: s.a.peer, Buf: word(40), Remote: at(t, r, 8, 8)}, c)
+		require.Equal(t, word(0), memory[8:16])
+		require.NoError(t, c.Set(1))
+		ended(t, w)
+		require.Equal(t, word(40), memory[8:16])
+
+		got, again := make([]byte, 8), openCounter(t, s.domain)
+		w = s.later(t, s.a, fabric.Op{Kind: fabric.OpRead, Peer: s.a.peer, Buf: got, Remote: at(t, r, 8, 8)}, again)
+		require.NoError(t, again.Set(1))
+		ended(t, w)
+		require.Equal(t, word(40), got)
+	})
+	t.Run("atomics", func(t *testing.T) {
+		s := deferring(t, nil, nil)
+		memory := arena(t, 4096).Bytes()
+		r := register(t, s.domain, fabric.RegionConfig{Access: fabric.AccessAll}, memory)
+		copy(memory, word(5))
+		result := make([]byte, 8)
+		for _, step := range []struct {
+			kind         fabric.OpKind
+			op           fabric.AtomicOp
+			value        uint64
+			before, then uint64
+		}{
+			{fabric.OpAtomic, fabric.Sum, 2, 0, 7},
+			{fabric.OpFetch, fabric.Sum, 3, 7, 10},
+			{fabric.OpCompare, fabric.CompareSwap, 99, 10, 99},
+		} {
+			clear(result)
+			a := &fabric.Atomic{Type: fabric.Uint64, Operation: step.op}
+			if step.kind != fabric.OpAtomic {
+				a.Result = result
+			}
+			if step.kind == fabric.OpCompare {
+				a.Compare = word(10)
+			}
+			c := openCounter(t, s.domain)
+			w := s.later(t, s.a, fabric.Op{Kind: step.kind, Peer: s.a.peer, Buf: word(step.value), Remote: at(t, r, 0, 8), Atomic: a}, c)
+			require.NoError(t, c.Add(1))
+			ended(t, w)
+			require.Equal(t, word(step.then), memory[:8])
+			require.Equal(t, word(step.before), result)
+		}
+	})
+}
+
+// A counter of an endpoint sets things off by itself: what arrives is sent back,
+// and the program does nothing in between.
+func TestDeferredAnswer(t *testing.T) {
+	s := openDomain(t, deferringHints())
+	received := openCounter(t, s.domain)
+	s.enable(t, nil, []fabric.CounterBinding{{Counter: received, Events: fabric.CountReceives}})
+	buf, back := make([]byte, 4), make([]byte, 4)
+	done := openCounter(t, s.domain)
+	f, err := s.b.e.Defer(fabric.Op{Kind: fabric.OpTaggedSend, Peer: s.b.peer, Tag: 2, Buf: buf}, fabric.Trigger{Counter: received, Threshold: 1}, done)
+	require.NoError(t, err)
+	require.Same(t, done, f.Counter())
+	s.b.must(t, s.a, fabric.Op{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Tag: 1, Buf: buf})
+	s.a.must(t, s.b, fabric.Op{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Tag: 2, Buf: back, Context: 2})
+	s.a.must(t, s.b, fabric.Op{Kind: fabric.OpTaggedInject, Peer: s.a.peer, Tag: 1, Buf: []byte("ping")})
+	require.NoError(t, done.Wait(within(t, 30*time.Second), 1))
+	require.EqualValues(t, 2, s.a.await(t, s.b).Context)
+	require.Equal(t, "ping", string(back))
+	require.NoError(t, f.Close())
+}
+
+// One counter counts the ends of several operations, and sets off the next ones.
+func TestDeferredStages(t *testing.T) {
+	s := deferring(t, nil, nil)
+	memory := arena(t, 4096).Bytes()
+	r := register(t, s.domain, fabric.RegionConfig{Access: fabric.AccessAll}, memory)
+	start, first, second, sum := openCounter(t, s.domain), openCounter(t, s.domain), openCounter(t, s.domain), openCounter(t, s.domain)
+	var all []*fabric.Deferred
+	write := func(i int, when, done *fabric.Counter, n uint64) {
+		f, err := s.a.e.Defer(fabric.Op{Kind: fabric.OpWrite, Peer: s.a.peer, Buf: []byte{byte(i)}, Remote: at(t, r, i, 1)}, fabric.Trigger{Counter: when, Threshold: n}, done)
+		require.NoError(t, err)
+		all = append(all, f)
+	}
+	for i := range 3 {
+		write(i+1, start, first, 1)
+	}
+	write(4, first, second, 3)
+	add, err := sum.DeferAdd(10, fabric.Trigger{Counter: second, Threshold: 1})
+	require.NoError(t, err)
+	set, err := sum.DeferSet(3, fabric.Trigger{Counter: start, Threshold: 1})
+	require.NoError(t, err)
+	all = append(all, add, set)
+	require.Nil(t, add.Counter())
+	require.ErrorIs(t, first.Set(0), fabric.ErrBusy, "it counts deferred operations")
+	require.ErrorIs(t, first.Add(1), fabric.ErrBusy)
+	require.ErrorIs(t, start.Close(), fabric.ErrBusy)
+	require.NoError(t, start.Add(1))
+	require.NoError(t, sum.Wait(within(t, 30*time.Second), 13))
+	require.Equal(t, []byte{0, 1, 2, 3, 4, 0}, memory[:6])
+	for _, f := range all {
+		complete, err := f.Complete()
+		require.NoError(t, err)
+		require.True(t, complete)
+	}
+	for _, f := range all {
+		require.NoError(t, f.Close())
+	}
+	require.NoError(t, first.Set(0), "free again")
+	// What is due already begins at once.
+	write(5, start, first, 1)
+	require.NoError(t, first.Wait(within(t, 30*time.Second), 1))
+	require.Equal(t, byte(5), memory[5])
+	require.NoError(t, all[len(all)-1].Close())
+	now, err := sum.DeferAdd(1, fabric.Trigger{Counter: start})
+	require.NoError(t, err)
+	require.Equal(t, [2]uint64{14, 0}, reading(t, sum))
+	require.NoError(t, now.Close())
+}
+
+// sockets puts the failure of a deferred operation into the queue, where it must
+// not be taken for the end of another operation.
+func TestDeferredFailure(t *testing.T) {
+	s := deferring(t, nil, nil)
+	r := register(t, s.domain, fabric.RegionConfig{Access: fabric.AccessAll}, arena(t, 4096).Bytes())
+	where := at(t, r, 0, 8)
+	where.Key += 1000
+	c := openCounter(t, s.domain)
+	bad := fabric.Op{Kind: fabric.OpWrite, Peer: s.a.peer, Buf: make([]byte, 8), Remote: where}
+	f, another := s.later(t, s.a, bad, c), s.later(t, s.a, bad, c)
+	// An ordinary operation whose token is the same number as the threshold.
+	var tokens []fabric.Token
+	for range 3 {
+		tokens = append(tokens, s.a.must(t, s.b, fabric.Op{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Tag: 9, Buf: make([]byte, 8)}).Token)
+	}
+	require.Contains(t, tokens, fabric.Token(1))
+	require.NoError(t, c.Add(1))
+	ctx := within(t, 30*time.Second)
+	for ctx.Err() == nil && s.a.q.Strays() == 0 {
+		n, err := s.a.e.Turn(nil, make([]fabric.Completion, 1), 0)
+		require.NoError(t, err)
+		require.Zero(t, n)
+	}
+	require.NoError(t, ctx.Err())
+	require.ErrorIs(t, f.Close(), fabric.ErrBusy)
+	require.NoError(t, s.a.e.Close())
+	require.NoError(t, f.Close())
+	require.NoError(t, another.Close())
+	// What is still in the queue may name them.
+	var buf [4]fabric.Completion
+	n, err := s.a.q.Read(buf[:], 1000)
+	require.NoError(t, err)
+	require.Zero(t, n)
+}
+
+// Close never takes away what the provider may still use, and says what to do.
+func TestDeferredClose(t *testing.T) {
+	t.Run("not begun", func(t *testing.T) {
+		s := deferring(t, nil, nil)
+		c := openCounter(t, s.domain)
+		f := s.later(t, s.a, fabric.Op{Kind: fabric.OpTaggedSend, Peer: s.a.peer, Buf: make([]byte, 8)}, c)
+		require.ErrorIs(t, f.Cancel(), fabric.ErrNotSupported)
+		require.ErrorIs(t, s.domain.FlushDeferred(), fabric.ErrNotSupported)
+		err := f.Close()
+		require.ErrorIs(t, err, fabric.ErrBusy)
+		require.ErrorContains(t, err, "reach 1")
+		require.ErrorIs(t, f.Counter().Close(), fabric.ErrBusy)
+		require.ErrorIs(t, c.Close(), fabric.ErrBusy)
+		require.NoError(t, s.a.e.Close())
+		// Nothing may set it off any more, with the endpoint gone.
+		require.ErrorIs(t, c.Add(1), net.ErrClosed)
+		require.ErrorIs(t, c.Set(1), net.ErrClosed)
+		require.NoError(t, f.Close())
+		_, err = f.Begun()
+		require.ErrorIs(t, err, net.ErrClosed)
+		_, err = f.Complete()
+		require.ErrorIs(t, err, net.ErrClosed)
+		require.ErrorIs(t, f.Cancel(), net.ErrClosed)
+	})
+	t.Run("a receive that waits", func(t *testing.T) {
+		s := deferring(t, nil, nil)
+		c := openCounter(t, s.domain)
+		f := s.later(t, s.a, fabric.Op{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Tag: 1, Buf: make([]byte, 8)}, c)
+		require.NoError(t, c.Add(1))
+		require.NoError(t, f.Close(), "it is cancelled")
+		s.a.turn(t, nil)
+		require.Empty(t, s.a.got)
+	})
+	t.Run("a change of a counter", func(t *testing.T) {
+		s := openDomain(t, deferringHints())
+		c, target := openCounter(t, s.domain), openCounter(t, s.domain)
+		f, err := target.DeferAdd(1, fabric.Trigger{Counter: c, Threshold: 1})
+		require.NoError(t, err)
+		require.ErrorIs(t, f.Close(), fabric.ErrBusy)
+		require.NoError(t, c.Add(1))
+		require.NoError(t, f.Close())
+		require.Equal(t, [2]uint64{1, 0}, reading(t, target))
+	})
+}
+
+func TestDeferredThatCannotBe(t *testing.T) {
+	s, other := deferring(t, nil, nil), openDomain(t, deferringHints())
+	c, strange := openCounter(t, s.domain), openCounter(t, other.domain)
+	send := fabric.Op{Kind: fabric.OpTaggedSend, Peer: s.a.peer, Buf: make([]byte, 8)}
+	when := fabric.Trigger{Counter: c, Threshold: 1}
+	for name, try := range map[string]func() error{
+		"no counter":       func() error { _, err := s.a.e.Defer(send, fabric.Trigger{}, nil); return err },
+		"another domain's": func() error { _, err := s.a.e.Defer(send, fabric.Trigger{Counter: strange}, nil); return err },
+		"too high": func() error {
+			_, err := s.a.e.Defer(send, fabric.Trigger{Counter: c, Threshold: 1 << 31}, nil)
+			return err
+		},
+		"done elsewhere":      func() error { _, err := s.a.e.Defer(send, when, strange); return err },
+		"done by the trigger": func() error { _, err := s.a.e.Defer(send, when, c); return err },
+		"an inject":           func() error { _, err := s.a.e.Defer(fabric.Op{Kind: fabric.OpTaggedInject}, when, nil); return err },
+		"no kind":             func() error { _, err := s.a.e.Defer(fabric.Op{}, when, nil); return err },
+		"a peek": func() error {
+			_, err := s.a.e.Defer(fabric.Op{Kind: fabric.OpTaggedReceive, Flags: fabric.Peek}, when, nil)
+			return err
+		},
+		"a circle of one":     func() error { _, err := c.DeferAdd(1, when); return err },
+		"posted by an inject": func() error { return s.a.e.PostWhen(&fabric.Op{Kind: fabric.OpTaggedInject}, when) },
+	} {
+		require.ErrorIs(t, try(), fabric.ErrInvalid, name)
+	}
+	require.Len(t, counters(), 2, "no counter of an operation that was not deferred is left")
+
+	// Counters in a circle would make the provider wait for itself.
+	d, e := openCounter(t, s.domain), openCounter(t, s.domain)
+	far := func(c *fabric.Counter) fabric.Trigger { return fabric.Trigger{Counter: c, Threshold: 1} }
+	one, err := d.DeferAdd(1, far(c))
+	require.NoError(t, err)
+	two, err := e.DeferAdd(1, far(d))
+	require.NoError(t, err)
+	_, err = c.DeferSet(1, far(e))
+	require.ErrorIs(t, err, fabric.ErrInvalid)
+	require.ErrorContains(t, err, "circle")
+
+	// A group of counters belongs to one endpoint.
+	f, err := s.a.e.Defer(send, far(e), nil)
+	require.NoError(t, err)
+	_, err = s.b.e.Defer(send, far(c), nil)
+	require.ErrorIs(t, err, fabric.ErrInvalid)
+	require.ErrorContains(t, err, "another endpoint")
+	require.NoError(t, s.a.e.Close())
+	for _, f := range []*fabric.Deferred{one, two, f} {
+		require.NoError(t, f.Close())
+	}
+}
+
+func counters() (list []string) {
+	for _, h := range fabric.OpenHandles() {
+		if h.Kind == "counter" {
+			list = append(list, h.Stack)
+		}
+	}
+	return list
+}
+
+// An operation that is posted for later completes in the queue, like any other.
+func TestPostWhen(t *testing.T) {
+	s := deferring(t, nil, nil)
+	c, forB := openCounter(t, s.domain), openCounter(t, s.domain)
+	got := make([]byte, 4)
+	receive := fabric.Op{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Tag: 1, Buf: got, Context: 1}
+	require.NoError(t, s.b.e.PostWhen(&receive, fabric.Trigger{Counter: forB, Threshold: 2}))
+	require.Equal(t, fabric.Posted, receive.Result)
+	require.Zero(t, receive.Flags)
+	send := fabric.Op{Kind: fabric.OpTaggedSend, Peer: s.a.peer, Tag: 1, Buf: []byte("late"), Context: 2}
+	require.NoError(t, s.a.e.PostWhen(&send, fabric.Trigger{Counter: c, Threshold: 1}))
+	require.Equal(t, fabric.Posted, send.Result)
+	for range 100 {
+		s.a.turn(t, nil)
+		s.b.turn(t, nil)
+	}
+	require.Empty(t, append(s.a.got, s.b.got...))
+	require.NoError(t, c.Add(1))
+	require.EqualValues(t, 2, s.a.await(t, s.b).Context)
+	require.NoError(t, forB.Add(2))
+	arrived := s.b.await(t, s.a)
+	require.EqualValues(t, 1, arrived.Context)
+	require.Equal(t, "late", string(got[:arrived.Len]))
+
+	// One that never begins ends with its endpoint.
+	require.NoError(t, s.a.e.PostWhen(&send, fabric.Trigger{Counter: c, Threshold: 99}))
+	require.NoError(t, s.a.e.Close())
+	require.ErrorIs(t, c.Add(100), net.ErrClosed)
+	require.ErrorIs(t, s.a.e.PostWhen(&send, fabric.Trigger{Counter: c, Threshold: 99}), net.ErrClosed)
+}
+
+// Where the capability is missing, it is said, and nothing reaches the provider.
+func TestDeferredElsewhere(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		_, err := fabric.Discover(fabric.Hints{Provider: provider, Endpoint: fabric.ReliableDatagram, Capabilities: fabric.TriggeredOperations, MemoryMode: everyMemoryMode})
+		if provider == "sockets" {
+			require.NoError(t, err)
+			return
+		}
+		require.ErrorIs(t, err, fabric.ErrNotFound, "the provider has them now: test it")
+		s := openSite(t, rmaHints(provider), nil, nil)
+		c := openCounter(t, s.domain)
+		when := fabric.Trigger{Counter: c, Threshold: 1}
+		op := fabric.Op{Kind: fabric.OpTaggedSend, Peer: s.a.peer, Buf: make([]byte, 8)}
+		_, err = s.a.e.Defer(op, when, nil)
+		require.ErrorIs(t, err, fabric.ErrNotSupported)
+		_, err = c.DeferAdd(1, when)
+		require.ErrorIs(t, err, fabric.ErrNotSupported)
+		require.ErrorIs(t, s.a.e.PostWhen(&op, when), fabric.ErrNotSupported)
+		require.ErrorIs(t, s.domain.FlushDeferred(), fabric.ErrNotSupported)
+	})
+}

@@ -1,0 +1,65 @@
+package fabric_test
+
+import (
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weft-go/weft/fabric"
+	"github.com/weft-go/weft/internal/testenv"
+)
+
+func addressOf(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
+
+// Without the capability, an address of a device must not be taken for the
+// host's.
+func TestDeviceMemoryNeedsItsCapability(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		s := openDomain(t, rmaHints(provider))
+		memory := arena(t, 4096).Bytes()
+		for _, i := range []fabric.MemoryInterface{
+			fabric.SystemMemory, fabric.CUDAMemory, fabric.ROCRMemory, fabric.LevelZeroMemory, fabric.NeuronMemory, fabric.SynapseAIMemory,
+		} {
+			_, err := s.domain.RegisterDevice(fabric.DeviceMemory{Interface: i, Address: addressOf(memory), Length: 4096}, fabric.RegionConfig{})
+			require.ErrorIs(t, err, fabric.ErrNotSupported, i.String())
+		}
+		for _, m := range []fabric.DeviceMemory{
+			{Interface: 99, Address: addressOf(memory), Length: 4096},
+			{Interface: fabric.CUDAMemory, Length: 4096},
+			{Interface: fabric.CUDAMemory, Address: addressOf(memory)},
+		} {
+			_, err := s.domain.RegisterDevice(m, fabric.RegionConfig{})
+			require.ErrorIs(t, err, fabric.ErrInvalid)
+		}
+		_, err := s.domain.RegisterDMABuf(fabric.DMABuf{File: 0, Length: 4096}, fabric.RegionConfig{})
+		require.ErrorIs(t, err, fabric.ErrNotSupported)
+		_, err = s.domain.RegisterDMABuf(fabric.DMABuf{File: -1, Length: 4096}, fabric.RegionConfig{})
+		require.ErrorIs(t, err, fabric.ErrInvalid)
+	})
+}
+
+// With the capability, memory of the host is one more kind of memory.
+func TestDeviceMemoryOfTheHost(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		hints := rmaHints(provider)
+		hints.Capabilities |= fabric.DeviceBuffers
+		hints.MemoryMode |= fabric.DeviceRegistration
+		s := openSite(t, hints, nil, nil)
+		memory := arena(t, 4096).Bytes()
+		r, err := s.domain.RegisterDevice(fabric.DeviceMemory{Address: addressOf(memory), Length: 4096}, fabric.RegionConfig{Access: fabric.AccessAll})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, r.Close()) })
+		s.a.must(t, s.b, fabric.Op{Kind: fabric.OpWrite, Peer: s.a.peer, Buf: counting(64), Remote: at(t, r, 0, 64), Flags: fabric.DeliveryComplete})
+		require.NoError(t, s.a.await(t, s.b).Err)
+		require.Equal(t, counting(64), memory[:64])
+		_, err = s.domain.RegisterDevice(fabric.DeviceMemory{Interface: fabric.CUDAMemory, Address: addressOf(memory), Length: 4096}, fabric.RegionConfig{})
+		testenv.Need(t, "cuda", err)
+	})
+}
+
+func TestMemoryInterfaceInWords(t *testing.T) {
+	require.Equal(t, "cuda", fabric.CUDAMemory.String())
+	require.Equal(t, "memory interface 99", fabric.MemoryInterface(99).String())
+	require.Equal(t, 1<<16|2, fabric.LevelZeroDevice(1, 2))
+}

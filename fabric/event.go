@@ -1,0 +1,63 @@
+package fabric
+
+// Event is what an event queue says: one of the types below, by its address
+// for *ConnectionRequest and by value for the others.
+type Event interface{ isEvent() }
+
+// ConnectedEvent says that the endpoint's connection is there, on either side of it.
+type ConnectedEvent struct {
+	Endpoint *Endpoint
+	// Data is what the peer gave to Accept; empty on the accepting side.
+	Data []byte
+}
+
+// ShutdownEvent says that the endpoint's connection has ended, by Shutdown or Close of
+// the peer. Some providers give it for Shutdown on this side too.
+type ShutdownEvent struct{ Endpoint *Endpoint }
+
+// NotifyEvent is one that Write put there. Providers may send some of their
+// own, whose Data is theirs to explain.
+type NotifyEvent struct{ Data uint64 }
+
+// AVCompleteEvent says that an insertion into an address vector that reports here is
+// done, and Count addresses were inserted.
+type AVCompleteEvent struct{ Count uint64 }
+
+// MRCompleteEvent says that a registration that reports here is done.
+type MRCompleteEvent struct{ Data uint64 }
+
+// JoinCompleteEvent: a group was joined, one of the two kinds.
+type JoinCompleteEvent struct {
+	Group     *Group
+	Multicast *MulticastGroup
+	Data      uint64
+}
+
+// UnknownEvent is of a kind that this package does not know.
+type UnknownEvent struct {
+	Kind uint32
+	Data uint64
+}
+
+func (*ConnectionRequest) isEvent() {}
+func (ConnectedEvent) isEvent()     {}
+func (ShutdownEvent) isEvent()      {}
+func (NotifyEvent) isEvent()        {}
+func (AVCompleteEvent) isEvent()    {}
+func (MRCompleteEvent) isEvent()    {}
+func (JoinCompleteEvent) isEvent()  {}
+func (UnknownEvent) isEvent()       {}
+
+// ConnectionError is an error event about an endpoint: its connection was
+// refused, or has failed. It is equal under errors.Is to what Err is.
+type ConnectionError struct {
+	Endpoint *Endpoint
+	// Data is what the peer gave to Reject.
+	Data []byte
+	Err  *Error
+}
+
+func (e *ConnectionError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *ConnectionError) Unwrap() error { return e.Err }

@@ -1,0 +1,186 @@
+package fabric
+
+import (
+	"strconv"
+
+	"github.com/weft-go/weft/cgo"
+)
+
+// Hints say what Discover is to look for. A zero member is no wish, except
+// where it says what it stands for.
+type Hints struct {
+	// Provider is a provider's name; its utility layers are found too ("tcp"
+	// finds "tcp;ofi_rxm"). A list is separated by commas, and "^" before it
+	// means all others.
+	Provider string
+	// Fabric and Domain name a network and an interface or device.
+	Fabric, Domain string
+	// Source is the host name or address that the endpoint is to be bound to,
+	// Destination the one that it is to reach. One of them can be given by
+	// name; for both, give SourceAddress or DestinationAddress as well.
+	Source, Destination string
+	// Service is the port, by number or by name, of Source or Destination, or
+	// without them of the endpoint itself.
+	Service string
+	// NumericHost keeps Source and Destination from being looked up by name
+	// (FI_NUMERICHOST).
+	NumericHost bool
+	// SourceAddress and DestinationAddress are addresses in AddressFormat.
+	SourceAddress, DestinationAddress []byte
+	AddressFormat                     AddressFormat
+
+	Endpoint        EndpointType
+	Protocol        Protocol
+	ProtocolVersion uint32
+	Capabilities    Capabilities
+	// SendCapabilities, ReceiveCapabilities and DomainCapabilities narrow
+	// Capabilities for one direction, and for the domain.
+	SendCapabilities, ReceiveCapabilities, DomainCapabilities Capabilities
+	// Mode is what the program can live with; OperationContexts are added.
+	Mode       Mode
+	MemoryMode MemoryMode
+	// OrderedSends asks that messages of one sender match in the order of
+	// sending (FI_ORDER_SAS).
+	OrderedSends bool
+	// SendOrder and ReceiveOrder are the order of operations; SendAfterSend is
+	// added by OrderedSends. SendCompletions and ReceiveCompletions are the
+	// order of completions.
+	SendOrder, ReceiveOrder             Order
+	SendCompletions, ReceiveCompletions Order
+	// SendFlags and ReceiveFlags apply to every operation that is not posted
+	// with flags of its own.
+	SendFlags, ReceiveFlags OpFlags
+	// OneThread says that a domain's objects are never used at the same time
+	// (FI_THREAD_DOMAIN); false asks for FI_THREAD_SAFE. Threading, where it is
+	// not zero, goes before it.
+	OneThread bool
+	Threading Threading
+	// Progress is the model for data, ControlProgress that for control
+	// operations, such as connecting.
+	Progress, ControlProgress Progress
+	// ResourceManagement; zero means ResourcesEnabled.
+	ResourceManagement ResourceManagement
+	// AddressVector; zero means AddressTable.
+	AddressVector AddressVectorType
+	TrafficClass  TrafficClass
+
+	// InjectSize, SendQueue and ReceiveQueue are smallest acceptable sizes, the
+	// first in bytes, the others in operations.
+	InjectSize, SendQueue, ReceiveQueue uint64
+	// BufferedReceive is how many bytes of messages that nobody waits for the
+	// provider is to hold.
+	BufferedReceive uint64
+	// SendVectors, ReceiveVectors and RemoteVectors are how many buffers an
+	// operation has here, and how many pieces of remote memory.
+	SendVectors, ReceiveVectors, RemoteVectors uint64
+	// MaxMessage is the longest message in bytes.
+	MaxMessage uint64
+	// OrderedSizes are how long operations may be to keep their order.
+	OrderedSizes OrderedSizes
+	// TagFormat is which bits of a tag are used, in the notation of
+	// mem_tag_format.
+	TagFormat uint64
+	// SendContexts and ReceiveContexts are how many of them an endpoint has.
+	SendContexts, ReceiveContexts uint64
+	// KeySize and ImmediateSize are the bytes of a remote key and of immediate
+	// data.
+	KeySize, ImmediateSize uint64
+	// RegionVectors is how many buffers a registration has, MaxErrorData how
+	// many bytes the provider adds to an error.
+	RegionVectors, MaxErrorData uint64
+	// AuthorizationKey admits to a closed group of endpoints. Its format is the
+	// provider's.
+	AuthorizationKey []byte
+
+	// AttributesOnly lists providers without looking for their devices
+	// (FI_PROV_ATTR_ONLY). What it finds cannot be opened.
+	AttributesOnly bool
+}
+
+// messageHints are the wishes of a [Port]: reliable datagrams with tags,
+// ordered, used by one thread at a time, with every memory mode that a
+// provider may insist on.
+func messageHints() Hints {
+	return Hints{
+		Endpoint:     ReliableDatagram,
+		Capabilities: Messages | TaggedMessages | SourceAddress,
+		MemoryMode:   LocalRegistration | VirtualAddresses | AllocatedMemory | ProviderKeys,
+		OrderedSends: true,
+		OneThread:    true,
+	}
+}
+
+// longestAddress bounds what is taken for an address or a key.
+const longestAddress = 4096
+
+// wrong says what is wrong with the hints, and whether the library at hand is
+// at fault.
+func (h *Hints) wrong() (detail string, unknown bool) {
+	all := h.Capabilities | h.SendCapabilities | h.ReceiveCapabilities | h.DomainCapabilities
+	switch {
+	case h.Source != "" && h.Destination != "":
+		return "Source and Destination cannot both be given by name: one of them can be a SourceAddress or DestinationAddress", false
+	case max(len(h.SourceAddress), len(h.DestinationAddress), len(h.AuthorizationKey)) > longestAddress:
+		return "an address or a key has at most " + strconv.Itoa(longestAddress) + " bytes", false
+	case uint64(all)&cgo.UnknownCaps != 0:
+		return "libfabric " + HeaderVersion().String() + " has no TaggedDirectedReceive, TaggedMultiReceiveBuffers and ExactDirectedReceive", true
+	}
+	return "", false
+}
+
+// raw puts the hints into libfabric's terms.
+func (h *Hints) raw() cgo.Hints {
+	c := cgo.Hints{
+		Caps: uint64(h.Capabilities), DomainCaps: uint64(h.DomainCapabilities),
+		TxCaps: uint64(h.SendCapabilities), RxCaps: uint64(h.ReceiveCapabilities),
+		AddressFormat: uint32(h.AddressFormat), Source: h.SourceAddress, Destination: h.DestinationAddress,
+		EndpointType: uint32(h.Endpoint), Protocol: uint32(h.Protocol), ProtocolVersion: h.ProtocolVersion,
+		MRMode: int32(h.MemoryMode), TrafficClass: uint32(h.TrafficClass),
+		ControlProgress: uint32(h.ControlProgress), DataProgress: uint32(h.Progress),
+		TxOrder: uint64(h.SendOrder), RxOrder: uint64(h.ReceiveOrder),
+		TxCompletionOrder: uint64(h.SendCompletions), RxCompletionOrder: uint64(h.ReceiveCompletions),
+		TxFlags: uint64(h.SendFlags), RxFlags: uint64(h.ReceiveFlags),
+		TxSize: h.SendQueue, RxSize: h.ReceiveQueue, InjectSize: h.InjectSize, BufferedReceive: h.BufferedReceive,
+		TxVectors: h.SendVectors, RxVectors: h.ReceiveVectors, RMAVectors: h.RemoteVectors,
+		MaxMessage: h.MaxMessage, TagFormat: h.TagFormat,
+		MaxOrderRAW: h.OrderedSizes.ReadAfterWrite, MaxOrderWAR: h.OrderedSizes.WriteAfterRead,
+		MaxOrderWAW: h.OrderedSizes.WriteAfterWrite,
+		TxContexts:  h.SendContexts, RxContexts: h.ReceiveContexts,
+		KeySize: h.KeySize, ImmediateSize: h.ImmediateSize,
+		RegionVectors: h.RegionVectors, MaxErrorData: h.MaxErrorData,
+		Provider: h.Provider, Fabric: h.Fabric, Domain: h.Domain, AuthKey: h.AuthorizationKey,
+		Service: h.Service,
+	}
+	if h.AttributesOnly {
+		c.Flags |= cgo.FlagAttrOnly
+	} else {
+		c.Mode = uint64(h.Mode | OperationContexts)
+		c.AVType = orElse(uint32(h.AddressVector), cgo.AVTable)
+		c.ResourceManagement = orElse(uint32(h.ResourceManagement), cgo.ResourcesEnabled)
+		threading := cgo.ThreadSafe
+		if h.OneThread {
+			threading = cgo.ThreadDomain
+		}
+		c.Threading = orElse(uint32(h.Threading), threading)
+	}
+	if h.OrderedSends {
+		c.TxOrder |= cgo.OrderSAS
+		c.RxOrder |= cgo.OrderSAS
+	}
+	if h.Destination != "" {
+		c.Node = h.Destination
+	} else if h.Source != "" || h.Service != "" {
+		c.Node, c.Flags = h.Source, c.Flags|cgo.FlagSource
+	}
+	if h.NumericHost {
+		c.Flags |= cgo.FlagNumericHost
+	}
+	return c
+}
+
+func orElse(value, otherwise uint32) uint32 {
+	if value != 0 {
+		return value
+	}
+	return otherwise
+}

@@ -1,0 +1,195 @@
+package fabric_test
+
+import (
+	"bytes"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weft-go/weft/fabric"
+	"github.com/weft-go/weft/internal/testenv"
+)
+
+func TestSetsAreInWords(t *testing.T) {
+	for text, set := range map[string]interface{ String() string }{
+		"none":                                 fabric.Capabilities(0),
+		"FI_MSG, FI_TAGGED":                    fabric.Messages | fabric.TaggedMessages,
+		"FI_RMA, FI_READ, FI_REMOTE_WRITE":     fabric.RemoteMemory | fabric.CanRead | fabric.CanBeWritten,
+		"FI_CONTEXT, FI_CONTEXT2":              fabric.OperationContexts,
+		"FI_MR_VIRT_ADDR, FI_MR_PROV_KEY":      fabric.VirtualAddresses | fabric.ProviderKeys,
+		"FI_ORDER_SAS":                         fabric.SendAfterSend,
+		"FI_ORDER_RMA_WAW, FI_ORDER_ATOMIC_RA": fabric.MemoryWriteAfterWrite | fabric.AtomicReadAfterRead,
+		"FI_EP_RDM":                            fabric.ReliableDatagram,
+		"FI_PROTO_SHM":                         fabric.ProtocolShared,
+		"FI_SOCKADDR_IN6":                      fabric.FormatIPv6,
+		"FI_THREAD_DOMAIN":                     fabric.ThreadDomain,
+		"FI_PROGRESS_MANUAL":                   fabric.ProgressManual,
+		"FI_RM_ENABLED":                        fabric.ResourcesEnabled,
+		"FI_AV_TABLE":                          fabric.AddressTable,
+		"FI_TC_LOW_LATENCY":                    fabric.TrafficLowLatency,
+		"DSCP 46":                              fabric.TrafficOfDSCP(46),
+		"FI_COMPLETION, FI_DELIVERY_COMPLETE":  fabric.WithCompletion | fabric.DeliveryComplete,
+		"unknown":                              fabric.TrafficClass(7),
+		"up":                                   fabric.LinkUp,
+		"0001:0a:00.2":                         fabric.PCI{Domain: 1, Bus: 10, Function: 2},
+	} {
+		require.Contains(t, set.String(), text)
+	}
+	codePoint, ok := fabric.TrafficOfDSCP(46).DSCP()
+	require.True(t, ok)
+	require.EqualValues(t, 46, codePoint)
+	_, ok = fabric.TrafficBulk.DSCP()
+	require.False(t, ok)
+}
+
+// words must be right while others ask too: libfabric's simple call for it
+// has one buffer for all.
+func TestWordsFromManyGoroutines(t *testing.T) {
+	infos, err := fabric.Discover(fabric.Hints{AttributesOnly: true})
+	require.NoError(t, err)
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			for range 50 {
+				if text := fabric.SendAfterSend.String(); text != "FI_ORDER_SAS" {
+					t.Errorf("the order has become %q", text)
+				}
+				for _, i := range infos[:min(len(infos), 3)] {
+					if !bytes.Contains([]byte(i.String()), []byte(i.Provider())) {
+						t.Errorf("%q without its provider", i.String())
+					}
+				}
+			}
+		})
+	}
+	group.Wait()
+}
+
+func TestInfoSaysWhatTheProviderIs(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		infos, err := fabric.Discover(fabric.Hints{
+			Provider: provider, Endpoint: fabric.ReliableDatagram, Source: "127.0.0.1",
+			Capabilities: fabric.Messages | fabric.TaggedMessages | fabric.RemoteMemory, MemoryMode: everyMode,
+			OrderedSends: true, OneThread: true,
+		})
+		require.NoError(t, err)
+		for _, i := range infos {
+			send, receive := i.Send(), i.Receive()
+			require.Equal(t, i.InjectSize(), send.InjectSize)
+			require.Equal(t, i.SendQueue(), send.Queue)
+			require.Equal(t, i.ReceiveQueue(), receive.Queue)
+			require.Positive(t, send.Vectors)
+			require.Positive(t, send.RemoteVectors)
+			require.Positive(t, receive.Vectors)
+			require.NotZero(t, send.Order&receive.Order&fabric.SendAfterSend)
+			require.NotZero(t, i.Capabilities()&fabric.CanWrite, "what RemoteMemory includes")
+			require.NotZero(t, send.Capabilities&fabric.CanSend)
+			require.NotZero(t, receive.Capabilities&fabric.CanReceive)
+			require.Zero(t, i.Mode()&^fabric.OperationContexts)
+			require.Equal(t, fabric.ResourcesEnabled, i.ResourceManagement())
+			require.NotZero(t, i.Threading())
+			require.NotZero(t, i.ControlProgress())
+			require.NotZero(t, i.Protocol())
+			require.NotZero(t, i.AddressFormat())
+			require.NotEmpty(t, i.SourceAddress())
+			require.Nil(t, i.DestinationAddress())
+			require.Nil(t, i.AuthorizationKey())
+			require.Positive(t, i.KeySize())
+			require.Positive(t, i.ImmediateSize())
+			require.Positive(t, i.SendContexts())
+			require.Positive(t, i.ReceiveContexts())
+			limits := i.Limits()
+			require.Positive(t, limits.CompletionQueues)
+			require.Positive(t, limits.Endpoints)
+			require.Positive(t, limits.RegionVectors)
+			require.GreaterOrEqual(t, i.APIVersion().Minor+100*i.APIVersion().Major, 117)
+			if nic, ok := i.NIC(); ok {
+				t.Log(nic)
+				require.NotEqual(t, fabric.NIC{}, nic)
+			}
+			address := i.SourceAddress()
+			address[0]++
+			require.NotEqual(t, address, i.SourceAddress(), "it is the caller's own copy")
+		}
+	})
+}
+
+// everyMode is what a program can live with that looks at the info.
+const everyMode = fabric.LocalRegistration | fabric.VirtualAddresses | fabric.AllocatedMemory | fabric.ProviderKeys
+
+// Each hint rules out what it does not fit, so that it must have arrived.
+func TestHintsArrive(t *testing.T) {
+	for name, hint := range map[string]func(*fabric.Hints){
+		"protocol":          func(h *fabric.Hints) { h.Protocol = fabric.ProtocolEFA },
+		"address format":    func(h *fabric.Hints) { h.AddressFormat = fabric.FormatEFA },
+		"endpoint":          func(h *fabric.Hints) { h.Endpoint = 77 },
+		"send vectors":      func(h *fabric.Hints) { h.SendVectors = 1 << 30 },
+		"receive vectors":   func(h *fabric.Hints) { h.ReceiveVectors = 1 << 30 },
+		"remote vectors":    func(h *fabric.Hints) { h.RemoteVectors = 1 << 30 },
+		"inject size":       func(h *fabric.Hints) { h.InjectSize = 1 << 40 },
+		"immediate":         func(h *fabric.Hints) { h.ImmediateSize = 1 << 20 },
+		"maximum message":   func(h *fabric.Hints) { h.MaxMessage = ^uint64(0) },
+		"capabilities":      func(h *fabric.Hints) { h.Capabilities |= fabric.Collectives },
+		"send capabilities": func(h *fabric.Hints) { h.SendCapabilities = fabric.Collectives },
+		"receive capabilities": func(h *fabric.Hints) {
+			h.ReceiveCapabilities = fabric.Collectives
+		},
+		"send order":     func(h *fabric.Hints) { h.SendOrder = 1 << 60 },
+		"receive order":  func(h *fabric.Hints) { h.ReceiveOrder = 1 << 60 },
+		"domain":         func(h *fabric.Hints) { h.Domain = "no such device" },
+		"fabric":         func(h *fabric.Hints) { h.Fabric = "no such network" },
+		"source":         func(h *fabric.Hints) { h.Source, h.NumericHost = "no such host", true },
+		"send contexts":  func(h *fabric.Hints) { h.SendContexts = 1 << 20 },
+		"memory order":   func(h *fabric.Hints) { h.OrderedSizes.WriteAfterWrite = ^uint64(0) },
+		"provider":       func(h *fabric.Hints) { h.Provider = "nonesuch" },
+		"service":        func(h *fabric.Hints) { h.Source, h.Service = "127.0.0.1", "no such service" },
+		"protocol again": func(h *fabric.Hints) { h.ProtocolVersion = 1 << 20 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := fabric.Hints{
+				Provider: "sockets", Endpoint: fabric.ReliableDatagram,
+				Capabilities: fabric.Messages | fabric.RemoteMemory, MemoryMode: everyMode,
+			}
+			_, err := fabric.Discover(h)
+			testenv.Need(t, "sockets", err)
+			hint(&h)
+			infos, err := fabric.Discover(h)
+			require.Error(t, err, "%d found", len(infos))
+			var e *fabric.Error
+			require.ErrorAs(t, err, &e)
+			require.Equal(t, "fi_getinfo", e.Op)
+		})
+	}
+}
+
+func TestHintsThatCannotBeRight(t *testing.T) {
+	_, err := fabric.Discover(fabric.Hints{Source: "127.0.0.1", Destination: "127.0.0.1"})
+	require.ErrorIs(t, err, fabric.ErrInvalid)
+	require.ErrorContains(t, err, "cannot both be given by name")
+	_, err = fabric.Discover(fabric.Hints{AuthorizationKey: make([]byte, 5000)})
+	require.ErrorIs(t, err, fabric.ErrInvalid)
+	_, err = fabric.Discover(fabric.Hints{Provider: "tcp", Capabilities: fabric.Messages | fabric.ExactDirectedReceive})
+	require.Error(t, err)
+	if fabric.HeaderVersion().Major < 2 {
+		require.ErrorIs(t, err, fabric.ErrNotSupported, "where the bit meant something else")
+	}
+}
+
+func TestDestination(t *testing.T) {
+	infos, err := fabric.Discover(fabric.Hints{
+		Provider: "sockets", Endpoint: fabric.Connected, Capabilities: fabric.Messages, MemoryMode: everyMode,
+		Destination: "127.0.0.1", Service: "4711", NumericHost: true,
+	})
+	testenv.Need(t, "sockets", err)
+	address := infos[0].DestinationAddress()
+	require.Len(t, address, 16)
+	require.Equal(t, []byte{0x12, 0x67, 127, 0, 0, 1}, address[2:8], "port and host")
+	// The same by address.
+	again, err := fabric.Discover(fabric.Hints{
+		Provider: "sockets", Endpoint: fabric.Connected, Capabilities: fabric.Messages, MemoryMode: everyMode,
+		AddressFormat: fabric.FormatIPv4, DestinationAddress: address, SourceAddress: infos[0].SourceAddress(),
+	})
+	require.NoError(t, err)
+	require.Equal(t, address, again[0].DestinationAddress())
+}

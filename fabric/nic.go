@@ -1,0 +1,78 @@
+package fabric
+
+import (
+	"fmt"
+
+	"github.com/weft-go/weft/cgo"
+)
+
+// NIC describes the network interface behind a domain (fid_nic). What the
+// provider does not know is empty.
+type NIC struct {
+	// Name is the device's, such as "rdmap0s6"; the identifiers are those of
+	// the bus, in the notation of the provider.
+	Name, ID, Version, Vendor string
+	Driver, Firmware          string
+	// PCI is where on the bus it is; nil where it is on none.
+	PCI  *PCI
+	Link Link
+}
+
+// PCI is a place on the PCI bus (fi_pci_attr).
+type PCI struct {
+	Domain                uint16
+	Bus, Device, Function uint8
+}
+
+// String has the notation of lspci: 0000:00:06.0.
+func (p PCI) String() string {
+	return fmt.Sprintf("%04x:%02x:%02x.%x", p.Domain, p.Bus, p.Device, p.Function)
+}
+
+// Link is a network interface's link (fi_link_attr).
+type Link struct {
+	// Address is the link's own, Network what kind of network it is, such as
+	// "Ethernet".
+	Address, Network string
+	// MTU is the longest packet in bytes, Speed in bits per second.
+	MTU, Speed uint64
+	State      LinkState
+}
+
+// LinkState says whether a link is up.
+type LinkState uint32
+
+// The states of a link.
+const (
+	LinkUnknown = LinkState(cgo.LinkUnknown) // FI_LINK_UNKNOWN
+	LinkDown    = LinkState(cgo.LinkDown)    // FI_LINK_DOWN
+	LinkUp      = LinkState(cgo.LinkUp)      // FI_LINK_UP
+)
+
+// String is "unknown", "down" or "up".
+func (s LinkState) String() string {
+	switch s {
+	case LinkDown:
+		return "down"
+	case LinkUp:
+		return "up"
+	}
+	return "unknown"
+}
+
+// NIC describes the network interface; ok is false where the provider says
+// nothing about it, as for providers that are software alone.
+func (i *Info) NIC() (nic NIC, ok bool) {
+	if !i.a.HasNIC {
+		return NIC{}, false
+	}
+	d, l := i.a.Device, i.a.Link
+	nic = NIC{
+		Name: d.Name, ID: d.ID, Version: d.Version, Vendor: d.Vendor, Driver: d.Driver, Firmware: d.Firmware,
+		Link: Link{Address: l.Address, Network: l.Network, MTU: l.MTU, Speed: l.Speed, State: LinkState(l.State)},
+	}
+	if b := i.a.Bus; b.Type == cgo.BusPCI {
+		nic.PCI = &PCI{Domain: b.Domain, Bus: b.Bus, Device: b.Device, Function: b.Function}
+	}
+	return nic, true
+}

@@ -1,0 +1,217 @@
+package fabric
+
+import (
+	"strconv"
+	"syscall"
+
+	"github.com/weft-go/weft/cgo"
+)
+
+// SizeOption is an option of an endpoint whose value is a number of bytes or of
+// something else, which is said with each.
+type SizeOption int
+
+// The options for Endpoint.SizeOption. Those with Max and Inject can be read in
+// libfabric 1.22 and later; where they are set, it is before Enable, to a
+// smaller number.
+const (
+	// OptionMinMultiReceive is how many bytes a MultiReceive buffer must have
+	// left to stay posted (FI_OPT_MIN_MULTI_RECV). Set it before posting one.
+	OptionMinMultiReceive = SizeOption(cgo.OptMinMultiReceive)
+	// OptionConnectionData is the most bytes that go along with a request for
+	// a connection and the answer (FI_OPT_CM_DATA_SIZE). It can only be read.
+	OptionConnectionData = SizeOption(cgo.OptConnectionData)
+	// OptionBufferedMin and OptionBufferedLimit are bytes of the buffered
+	// receives that libfabric 2.0 did away with (FI_OPT_BUFFERED_MIN,
+	// FI_OPT_BUFFERED_LIMIT).
+	OptionBufferedMin   = SizeOption(cgo.OptBufferedMin)
+	OptionBufferedLimit = SizeOption(cgo.OptBufferedLimit)
+	// OptionSendBuffer and OptionReceiveBuffer are the bytes of the buffers of
+	// the sockets below (FI_OPT_SEND_BUF_SIZE, FI_OPT_RECV_BUF_SIZE).
+	OptionSendBuffer    = SizeOption(cgo.OptSendBuffer)
+	OptionReceiveBuffer = SizeOption(cgo.OptReceiveBuffer)
+	// OptionSendQueue and OptionReceiveQueue are how many operations the
+	// endpoint holds (FI_OPT_TX_SIZE, FI_OPT_RX_SIZE).
+	OptionSendQueue    = SizeOption(cgo.OptTxSize)
+	OptionReceiveQueue = SizeOption(cgo.OptRxSize)
+
+	// The longest message, tagged message, remote read or write and atomic
+	// operation in bytes (FI_OPT_MAX_MSG_SIZE and so on).
+	OptionMaxMessage = SizeOption(cgo.OptMaxMessage)
+	OptionMaxTagged  = SizeOption(cgo.OptMaxTagged)
+	OptionMaxRemote  = SizeOption(cgo.OptMaxRMA)
+	OptionMaxAtomic  = SizeOption(cgo.OptMaxAtomic)
+	// The same for what is injected (FI_OPT_INJECT_MSG_SIZE and so on).
+	OptionInjectMessage = SizeOption(cgo.OptInjectMessage)
+	OptionInjectTagged  = SizeOption(cgo.OptInjectTagged)
+	OptionInjectRemote  = SizeOption(cgo.OptInjectRMA)
+	OptionInjectAtomic  = SizeOption(cgo.OptInjectAtomic)
+
+	// OptionEFARetries is how often efa's device tries again when the peer has
+	// no receive posted, 0 to 7; 7 is for ever (FI_OPT_EFA_RNR_RETRY). Set it
+	// before Enable.
+	OptionEFARetries = SizeOption(cgo.OptEFARetryReceiver)
+)
+
+// BoolOption is an option of an endpoint that is on or off.
+type BoolOption int
+
+// The options for Endpoint.BoolOption. They are set before Enable.
+const (
+	// OptionCUDAPermitted lets the provider call CUDA, which can block while
+	// the program does (FI_OPT_CUDA_API_PERMITTED, 1.18).
+	OptionCUDAPermitted = BoolOption(cgo.OptCUDAPermitted)
+	// OptionSharedMemoryPermitted lets the provider go through shared memory
+	// between processes of one host (FI_OPT_SHARED_MEMORY_PERMITTED, 1.21).
+	OptionSharedMemoryPermitted = BoolOption(cgo.OptSharedMemoryPermitted)
+
+	// OptionEFAEmulatedRead, OptionEFAEmulatedWrite and
+	// OptionEFAEmulatedAtomics say that efa does these in software
+	// (FI_OPT_EFA_EMULATED_READ and so on, 1.18). They can only be read.
+	OptionEFAEmulatedRead    = BoolOption(cgo.OptEFAEmulatedRead)
+	OptionEFAEmulatedWrite   = BoolOption(cgo.OptEFAEmulatedWrite)
+	OptionEFAEmulatedAtomics = BoolOption(cgo.OptEFAEmulatedAtomics)
+	// OptionEFADeviceRDMA has efa's device read and write remote memory
+	// (FI_OPT_EFA_USE_DEVICE_RDMA, 1.18).
+	OptionEFADeviceRDMA = BoolOption(cgo.OptEFADeviceRDMA)
+	// OptionEFASendInOrder and OptionEFAWriteInOrder have the bytes of each
+	// aligned block of 128 arrive in order, and once
+	// (FI_OPT_EFA_SENDRECV_IN_ORDER_ALIGNED_128_BYTES and
+	// FI_OPT_EFA_WRITE_IN_ORDER_ALIGNED_128_BYTES, 1.20).
+	OptionEFASendInOrder  = BoolOption(cgo.OptEFASendInOrder)
+	OptionEFAWriteInOrder = BoolOption(cgo.OptEFAWriteInOrder)
+	// OptionEFAHomogeneousPeers promises that all peers have the same device
+	// and version, which saves a handshake (FI_OPT_EFA_HOMOGENEOUS_PEERS, 2.1).
+	OptionEFAHomogeneousPeers = BoolOption(cgo.OptEFAHomogeneousPeers)
+)
+
+// PeerToPeer says whether devices and the network interface reach each other's
+// memory without the host's (FI_OPT_FI_HMEM_P2P).
+type PeerToPeer int
+
+// The values of PeerToPeer.
+const (
+	PeerToPeerEnabled   = PeerToPeer(cgo.PeerToPeerEnabled)   // as the provider likes
+	PeerToPeerRequired  = PeerToPeer(cgo.PeerToPeerRequired)  // for every transfer
+	PeerToPeerPreferred = PeerToPeer(cgo.PeerToPeerPreferred) // where it can be
+	PeerToPeerDisabled  = PeerToPeer(cgo.PeerToPeerDisabled)  // never
+)
+
+// optionNames are libfabric's.
+var optionNames = map[cgo.Option]string{
+	cgo.OptMinMultiReceive: "FI_OPT_MIN_MULTI_RECV", cgo.OptConnectionData: "FI_OPT_CM_DATA_SIZE",
+	cgo.OptBufferedMin: "FI_OPT_BUFFERED_MIN", cgo.OptBufferedLimit: "FI_OPT_BUFFERED_LIMIT",
+	cgo.OptSendBuffer: "FI_OPT_SEND_BUF_SIZE", cgo.OptReceiveBuffer: "FI_OPT_RECV_BUF_SIZE",
+	cgo.OptTxSize: "FI_OPT_TX_SIZE", cgo.OptRxSize: "FI_OPT_RX_SIZE",
+	cgo.OptMaxMessage: "FI_OPT_MAX_MSG_SIZE", cgo.OptMaxTagged: "FI_OPT_MAX_TAGGED_SIZE",
+	cgo.OptMaxRMA: "FI_OPT_MAX_RMA_SIZE", cgo.OptMaxAtomic: "FI_OPT_MAX_ATOMIC_SIZE",
+	cgo.OptInjectMessage: "FI_OPT_INJECT_MSG_SIZE", cgo.OptInjectTagged: "FI_OPT_INJECT_TAGGED_SIZE",
+	cgo.OptInjectRMA: "FI_OPT_INJECT_RMA_SIZE", cgo.OptInjectAtomic: "FI_OPT_INJECT_ATOMIC_SIZE",
+	cgo.OptHMEMPeerToPeer: "FI_OPT_FI_HMEM_P2P",
+	cgo.OptCUDAPermitted:  "FI_OPT_CUDA_API_PERMITTED", cgo.OptSharedMemoryPermitted: "FI_OPT_SHARED_MEMORY_PERMITTED",
+	cgo.OptEFARetryReceiver: "FI_OPT_EFA_RNR_RETRY", cgo.OptEFAEmulatedRead: "FI_OPT_EFA_EMULATED_READ",
+	cgo.OptEFAEmulatedWrite: "FI_OPT_EFA_EMULATED_WRITE", cgo.OptEFAEmulatedAtomics: "FI_OPT_EFA_EMULATED_ATOMICS",
+	cgo.OptEFADeviceRDMA:       "FI_OPT_EFA_USE_DEVICE_RDMA",
+	cgo.OptEFASendInOrder:      "FI_OPT_EFA_SENDRECV_IN_ORDER_ALIGNED_128_BYTES",
+	cgo.OptEFAWriteInOrder:     "FI_OPT_EFA_WRITE_IN_ORDER_ALIGNED_128_BYTES",
+	cgo.OptEFAHomogeneousPeers: "FI_OPT_EFA_HOMOGENEOUS_PEERS",
+}
+
+func optionName(o cgo.Option) string {
+	if name := optionNames[o]; name != "" {
+		return name
+	}
+	return "option " + strconv.Itoa(int(o))
+}
+
+// String is libfabric's name.
+func (o SizeOption) String() string { return optionName(cgo.Option(o)) }
+
+// String is libfabric's name.
+func (o BoolOption) String() string { return optionName(cgo.Option(o)) }
+
+// SizeOption reads an option. ErrNotSupported says that the provider does not
+// have it, or that the library at hand is too old for it.
+//
+// Implements: int fi_getopt(...)
+func (e *Endpoint) SizeOption(o SizeOption) (value uint64, err error) {
+	err = e.option("fi_getopt of ", cgo.Option(o), func() (code cgo.Code) {
+		value, code = e.raw.SizeOption(cgo.Option(o))
+		return code
+	})
+	return value, err
+}
+
+// SetSizeOption sets an option, by one goroutine while no other uses the
+// endpoint. The errors are those of SizeOption, and ErrInvalid for a value that
+// the provider does not take, or not any more.
+//
+// Implements: int fi_setopt(...)
+func (e *Endpoint) SetSizeOption(o SizeOption, value uint64) error {
+	return e.option("fi_setopt of ", cgo.Option(o), func() cgo.Code {
+		return e.raw.SetSizeOption(cgo.Option(o), value)
+	})
+}
+
+// BoolOption reads an option; the errors are those of SizeOption.
+//
+// Implements: int fi_getopt(...)
+func (e *Endpoint) BoolOption(o BoolOption) (value bool, err error) {
+	err = e.option("fi_getopt of ", cgo.Option(o), func() (code cgo.Code) {
+		value, code = e.raw.BoolOption(cgo.Option(o))
+		return code
+	})
+	return value, err
+}
+
+// SetBoolOption sets an option, as SetSizeOption does.
+//
+// Implements: int fi_setopt(...)
+func (e *Endpoint) SetBoolOption(o BoolOption, value bool) error {
+	return e.option("fi_setopt of ", cgo.Option(o), func() cgo.Code {
+		return e.raw.SetBoolOption(cgo.Option(o), value)
+	})
+}
+
+// PeerToPeer reads how device memory is reached; the errors are those of
+// SizeOption.
+//
+// Implements: int fi_getopt(...)
+func (e *Endpoint) PeerToPeer() (value PeerToPeer, err error) {
+	err = e.option("fi_getopt of ", cgo.OptHMEMPeerToPeer, func() cgo.Code {
+		n, code := e.raw.IntOption(cgo.OptHMEMPeerToPeer)
+		value = PeerToPeer(n)
+		return code
+	})
+	return value, err
+}
+
+// SetPeerToPeer sets how device memory is reached, before Enable, as
+// SetSizeOption does.
+//
+// Implements: int fi_setopt(...)
+func (e *Endpoint) SetPeerToPeer(value PeerToPeer) error {
+	return e.option("fi_setopt of ", cgo.OptHMEMPeerToPeer, func() cgo.Code {
+		return e.raw.SetIntOption(cgo.OptHMEMPeerToPeer, int(value))
+	})
+}
+
+// option makes one call about an option of an open endpoint.
+func (e *Endpoint) option(op string, o cgo.Option, call func() cgo.Code) error {
+	if err := e.enter(); err != nil {
+		return err
+	}
+	defer e.leave()
+	if _, known := optionNames[o]; !known {
+		return &Error{Op: op + optionName(o), Provider: e.provider, Errno: errnoInvalid, Detail: "there is no such option"}
+	}
+	if e.turn == nil && core(e.provider) == "shm" {
+		// It would look for the option in what it makes on fi_enable.
+		return &Error{Op: op + optionName(o), Provider: e.provider, Errno: errnoInvalid, Detail: "the shm provider has options only once the endpoint is enabled"}
+	}
+	code := int(call())
+	if code == int(syscall.ENOPROTOOPT) {
+		return &Error{Op: op + optionName(o), Provider: e.provider, Errno: Errno(syscall.EOPNOTSUPP), Detail: "the provider does not have the option"}
+	}
+	return fail(op+optionName(o), e.provider, code)
+}

@@ -1,0 +1,199 @@
+package fabric
+
+import (
+	"runtime"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/weft-go/weft/cgo"
+)
+
+// PassiveEndpoint listens for connections (fid_pep). Any goroutine may use it.
+type PassiveEndpoint struct {
+	handle
+	raw    cgo.PassiveEndpoint
+	fabric *Fabric
+	info   *Info
+
+	// preparing guards events, which is nil until Listen.
+	preparing sync.Mutex
+	events    *EventQueue
+
+	// waiting guards the requests that are not decided. It may be taken within
+	// the lock of the event queue.
+	waiting  sync.Mutex
+	requests map[*ConnectionRequest]struct{}
+	gone     bool // libfabric's endpoint is closed
+	rejected time.Time
+}
+
+// OpenPassiveEndpoint makes an endpoint that can listen where the info's source
+// says, at a port of the provider's choice if that has none.
+//
+// Implements: int fi_passive_ep(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep, void *context)
+func (f *Fabric) OpenPassiveEndpoint(i *Info) (*PassiveEndpoint, error) {
+	const op = "fi_passive_ep"
+	if err := f.enter(); err != nil {
+		return nil, err
+	}
+	defer f.leave()
+	if i == nil || i.Endpoint() != Connected || len(i.a.Source) == 0 {
+		// sockets and tcp read the source without a look.
+		return nil, &Error{
+			Op: op, Provider: f.provider, Errno: errnoInvalid,
+			Detail: "it takes an info of the connected type with a source (Hints.Endpoint, Hints.Source)",
+		}
+	}
+	raw, code := f.raw.OpenPassiveEndpoint(i.raw)
+	if code != 0 {
+		return nil, fail(op, f.provider, int(code))
+	}
+	p := &PassiveEndpoint{raw: raw, fabric: f, info: i, requests: make(map[*ConnectionRequest]struct{})}
+	p.open("passive endpoint", i.Provider(), &f.handle)
+	return p, nil
+}
+
+// rejectTime is plenty for a rejection to be sent.
+const rejectTime = 25 * time.Millisecond
+
+func (p *PassiveEndpoint) closed() bool { return p.users.Load()&closedBit != 0 }
+
+// SetBacklog says how many requests may wait unread, before Listen.
+// ErrNotSupported says that the provider has a number of its own.
+//
+// Implements: int fi_control(struct fid *fid, int command, void *arg)
+func (p *PassiveEndpoint) SetBacklog(n int) error {
+	return p.prepare("fi_control of backlog", func(op string) error {
+		if n < 1 || n > 1<<16 {
+			return p.invalid(op, "a backlog is 1 to "+strconv.Itoa(1<<16)+", not "+strconv.Itoa(n))
+		}
+		return fail(op, p.provider, int(p.raw.SetBacklog(n)))
+	})
+}
+
+// SetName says where to listen, before Listen. Not every provider lets one
+// choose other than by the info's source.
+//
+// Implements: int fi_setname(fid_t fid, void *addr, size_t addrlen)
+func (p *PassiveEndpoint) SetName(address []byte) error {
+	return p.prepare("fi_setname", func(op string) error {
+		if detail := wrongAddress(p.info, address); detail != "" {
+			return p.invalid(op, detail)
+		}
+		return fail(op, p.provider, int(p.raw.SetName(address)))
+	})
+}
+
+// prepare runs what can be done before Listen.
+func (p *PassiveEndpoint) prepare(op string, do func(op string) error) error {
+	if err := p.enter(); err != nil {
+		return err
+	}
+	defer p.leave()
+	p.preparing.Lock()
+	defer p.preparing.Unlock()
+	if p.events != nil {
+		return p.invalid(op, "the endpoint listens already")
+	}
+	return do(op)
+}
+
+func (p *PassiveEndpoint) invalid(op, detail string) error {
+	return &Error{Op: op, Provider: p.provider, Errno: errnoInvalid, Detail: detail}
+}
+
+// Listen lets peers connect. Their requests come out of the event queue, each as
+// a *ConnectionRequest. It can be called once.
+//
+// Implements: int fi_pep_bind(struct fid_pep *pep, struct fid *bfid, uint64_t flags)
+// Implements: int fi_listen(struct fid_pep *pep)
+func (p *PassiveEndpoint) Listen(q *EventQueue) error {
+	return p.prepare("fi_listen", func(op string) error {
+		switch {
+		case q == nil:
+			return p.invalid(op, "it takes an event queue")
+		case q.fabric != p.fabric:
+			return p.invalid(op, "the event queue is of another fabric")
+		}
+		if err := q.enter(); err != nil {
+			return err
+		}
+		defer q.leave()
+		if code := p.raw.BindEventQueue(q.raw); code != 0 {
+			return fail("fi_pep_bind", p.provider, int(code))
+		}
+		p.adopt(&q.handle)
+		q.attach(p.raw.Identity(), p)
+		p.events = q
+		return fail(op, p.provider, int(p.raw.Listen()))
+	})
+}
+
+// Name returns where the endpoint listens, for peers to Connect to.
+//
+// Implements: int fi_getname(fid_t fid, void *addr, size_t *addrlen)
+func (p *PassiveEndpoint) Name() ([]byte, error) {
+	const op = "fi_getname"
+	if err := p.enter(); err != nil {
+		return nil, err
+	}
+	defer p.leave()
+	p.preparing.Lock()
+	listens := p.events != nil
+	p.preparing.Unlock()
+	if !listens {
+		return nil, p.invalid(op, "the endpoint does not listen yet")
+	}
+	name, code := p.raw.Name()
+	return name, fail(op, p.provider, int(code))
+}
+
+// request makes a request of an event about p, which may be closed already, or
+// nil.
+func (p *PassiveEndpoint) request(i *Info, data []byte) *ConnectionRequest {
+	r := &ConnectionRequest{Data: data, info: i, passive: p}
+	if p == nil {
+		r.decided.Store(true)
+		return r
+	}
+	p.waiting.Lock()
+	defer p.waiting.Unlock()
+	if p.gone {
+		r.decided.Store(true)
+	} else {
+		p.requests[r] = struct{}{}
+	}
+	return r
+}
+
+// Close ends the listening. Requests that were neither opened nor rejected are
+// rejected; connections that were accepted go on.
+func (p *PassiveEndpoint) Close() error {
+	return p.close(func() error {
+		if p.events != nil {
+			// What has come in but was not read must not stay in the provider.
+			p.events.lock.Lock()
+			defer p.events.lock.Unlock()
+			p.events.drain()
+		}
+		p.waiting.Lock()
+		defer p.waiting.Unlock()
+		p.gone = true
+		for r := range p.requests {
+			if r.decide() {
+				// The peer may be gone, which is as good.
+				p.raw.Reject(r.info.raw, nil)
+				runtime.KeepAlive(r.info)
+				p.rejected = time.Now()
+			}
+		}
+		clear(p.requests)
+		if core(p.provider) == "sockets" {
+			// The peers are told by a thread, which forgets them if it is stopped
+			// before it has come to it.
+			time.Sleep(rejectTime - time.Since(p.rejected))
+		}
+		return fail("fi_close of passive endpoint", p.provider, int(p.raw.Close()))
+	})
+}

@@ -1,0 +1,101 @@
+package fabric
+
+import (
+	"runtime"
+	"sync/atomic"
+	"time"
+)
+
+// ConnectionRequest is the event that a peer wants to connect (FI_CONNREQ). The
+// program decides once: OpenEndpoint and then Accept, or Reject. Until then the
+// provider holds the peer's connection.
+type ConnectionRequest struct {
+	// Data is what the peer gave to Connect. It comes from outside.
+	Data []byte
+
+	info    *Info
+	passive *PassiveEndpoint
+	decided atomic.Bool
+}
+
+func (r *ConnectionRequest) pending() bool { return !r.decided.Load() }
+
+// decide says whether the decision is the caller's.
+func (r *ConnectionRequest) decide() bool { return r.decided.CompareAndSwap(false, true) }
+
+// Info describes the connection that is offered. A domain for it can be opened
+// with it; that of another connection of the same listener will do as well.
+func (r *ConnectionRequest) Info() *Info { return r.info }
+
+// Passive is the endpoint that the request came to.
+func (r *ConnectionRequest) Passive() *PassiveEndpoint { return r.passive }
+
+// OpenEndpoint makes the endpoint of the connection, to be enabled with
+// EnableWith and then to Accept.
+func (r *ConnectionRequest) OpenEndpoint(d *Domain) (*Endpoint, error) {
+	if err := r.take("fi_endpoint"); err != nil {
+		return nil, err
+	}
+	e, err := d.OpenEndpointFor(r.info)
+	if err != nil {
+		// It may still be rejected.
+		r.decided.Store(false)
+		return nil, err
+	}
+	e.connection.request = r
+	r.forget()
+	return e, nil
+}
+
+// Reject refuses the connection and sends data along, which the peer finds in
+// its *ConnectionError.
+//
+// Implements: int fi_reject(struct fid_pep *pep, fid_t handle, const void *param, size_t paramlen)
+func (r *ConnectionRequest) Reject(data []byte) error {
+	const op = "fi_reject"
+	if r.passive == nil {
+		return &Error{Op: op, Errno: errnoInvalid, Detail: "the request is of no known endpoint"}
+	}
+	p := r.passive
+	if err := wrongData(op, p.provider, data); err != nil {
+		return err
+	}
+	if err := p.enter(); err != nil {
+		return err
+	}
+	defer p.leave()
+	if err := r.take(op); err != nil {
+		return err
+	}
+	if code := p.raw.Reject(r.info.raw, data); code != 0 {
+		if Errno(code) == errnoInvalid {
+			// Refused for its arguments: nothing has happened.
+			r.decided.Store(false)
+		}
+		return fail(op, p.provider, int(code))
+	}
+	runtime.KeepAlive(r.info)
+	p.waiting.Lock()
+	p.rejected = time.Now()
+	p.waiting.Unlock()
+	r.forget()
+	return nil
+}
+
+func (r *ConnectionRequest) take(op string) error {
+	if r.decide() {
+		return nil
+	}
+	return &Error{
+		Op: op, Provider: r.info.Provider(), Errno: errnoInvalid,
+		Detail: "the request was answered already, or its passive endpoint is closed",
+	}
+}
+
+func (r *ConnectionRequest) forget() {
+	if p := r.passive; p != nil {
+		p.waiting.Lock()
+		delete(p.requests, r)
+		p.waiting.Unlock()
+	}
+}

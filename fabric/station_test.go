@@ -1,0 +1,135 @@
+package fabric_test
+
+import (
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weft-go/weft/fabric"
+	"github.com/weft-go/weft/internal/testenv"
+)
+
+// everyMemoryMode is what the tests can live with.
+const everyMemoryMode = fabric.LocalRegistration | fabric.VirtualAddresses | fabric.AllocatedMemory | fabric.ProviderKeys
+
+// stations opens two endpoints of one domain with the capabilities, that know
+// each other; the test is skipped, and counted, where the provider has no such
+// endpoint.
+func stations(t *testing.T, provider string, caps fabric.Capabilities) (a, b *station) {
+	t.Helper()
+	hints := fabric.Hints{
+		Provider: provider, Endpoint: fabric.ReliableDatagram, Capabilities: caps,
+		MemoryMode: everyMemoryMode, OneThread: true,
+	}
+	if provider != "shm" {
+		hints.Source = "127.0.0.1"
+	}
+	infos, err := fabric.Discover(hints)
+	testenv.Need(t, provider+" with "+t.Name(), err)
+	info := infos[0]
+	f, err := info.OpenFabric()
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, f.Close()) })
+	d, err := f.OpenDomain(info)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, d.Close()) })
+	a, b = openStation(t, f, d, info), openStation(t, f, d, info)
+	a.peer, b.peer = a.insert(t, b), b.insert(t, a)
+	return a, b
+}
+
+// station is an endpoint with its queues.
+type station struct {
+	info   *fabric.Info
+	domain *fabric.Domain
+	e      *fabric.Endpoint
+	q      *fabric.CompletionQueue
+	v      *fabric.AddressVector
+	peer   fabric.Address
+	got    []fabric.Completion
+}
+
+func openStation(t *testing.T, f *fabric.Fabric, d *fabric.Domain, info *fabric.Info) *station {
+	t.Helper()
+	s := &station{info: info, domain: d}
+	ev, err := f.OpenEventQueue()
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, ev.Close()) })
+	s.q, err = d.OpenCompletionQueue(512)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.q.Close()) })
+	s.v, err = d.OpenAddressVector()
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.v.Close()) })
+	s.e, err = d.OpenEndpoint()
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.e.Close()) })
+	require.NoError(t, s.e.Enable(s.v, s.q, ev))
+	return s
+}
+
+func (s *station) insert(t *testing.T, other *station) fabric.Address {
+	name, err := other.e.Name()
+	require.NoError(t, err)
+	peer, err := s.v.Insert(name)
+	require.NoError(t, err)
+	return peer
+}
+
+// post posts one operation, however often it is refused.
+func (s *station) post(t *testing.T, other *station, op fabric.Op) fabric.Op {
+	t.Helper()
+	posts := []fabric.Op{op}
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
+		s.turn(t, posts)
+		if posts[0].Result != fabric.Refused {
+			return posts[0]
+		}
+		other.turn(t, nil)
+	}
+	t.Fatal("refused for ever")
+	return op
+}
+
+func (s *station) turn(t *testing.T, posts []fabric.Op) {
+	t.Helper()
+	var buf [32]fabric.Completion
+	n, err := s.e.Turn(posts, buf[:], 0)
+	require.NoError(t, err)
+	s.got = append(s.got, buf[:n]...)
+}
+
+// must posts an operation that has to be taken.
+func (s *station) must(t *testing.T, other *station, op fabric.Op) fabric.Op {
+	t.Helper()
+	op = s.post(t, other, op)
+	require.NoError(t, op.Err)
+	return op
+}
+
+// await turns both until s has a completion, and returns it.
+func (s *station) await(t *testing.T, other *station) fabric.Completion {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); len(s.got) == 0; {
+		require.True(t, time.Now().Before(deadline), "no completion")
+		s.turn(t, nil)
+		other.turn(t, nil)
+		if len(s.got) == 0 && s.info.Provider() == "sockets" {
+			// Its thread needs the core.
+			var buf [8]fabric.Completion
+			n, err := s.e.TurnWait(nil, buf[:], 1)
+			require.NoError(t, err)
+			s.got = append(s.got, buf[:n]...)
+		}
+	}
+	c := s.got[0]
+	s.got = s.got[1:]
+	return c
+}
+
+// valuesOf looks at memory as count numbers.
+func valuesOf[T fabric.Number](memory []byte, count int) []T {
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(memory))), count)
+}

@@ -1,0 +1,37 @@
+package fabric
+
+import (
+	"strings"
+
+	"github.com/weft-go/weft/cgo"
+)
+
+// closeRaw closes the endpoint in libfabric. ofi_rxm (1.17) then looks into the
+// endpoint's address vector and dies of SIGSEGV if none was bound: one that was
+// opened and never enabled gets one for that.
+func (e *Endpoint) closeRaw() cgo.Code {
+	if e.turn != nil || !strings.HasSuffix(e.provider, ";ofi_rxm") || e.hasVector() {
+		return e.raw.Close()
+	}
+	v, code := e.domain.raw.OpenAddressVector(0)
+	if code != 0 {
+		return code
+	}
+	if code := e.raw.BindAddressVector(v); code != 0 {
+		v.Close()
+		return code
+	}
+	code = e.raw.Close()
+	v.Close()
+	return code
+}
+
+// hasVector says whether an address vector was bound.
+func (e *Endpoint) hasVector() bool {
+	for _, p := range e.parents {
+		if p.kind == "address vector" {
+			return true
+		}
+	}
+	return false
+}

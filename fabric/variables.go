@@ -1,0 +1,65 @@
+package fabric
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/weft-go/weft/cgo"
+)
+
+// VariableType says how the value of an environment variable is read.
+type VariableType uint32
+
+// The types of variables.
+const (
+	VariableText    = VariableType(cgo.ParamString) // FI_PARAM_STRING
+	VariableInteger = VariableType(cgo.ParamInt)    // FI_PARAM_INT
+	VariableBoolean = VariableType(cgo.ParamBool)   // FI_PARAM_BOOL: 0 or 1, no or yes, off or on
+	VariableSize    = VariableType(cgo.ParamSize)   // FI_PARAM_SIZE_T
+)
+
+// String is the type in words.
+func (t VariableType) String() string {
+	switch t {
+	case VariableText:
+		return "text"
+	case VariableInteger:
+		return "integer"
+	case VariableBoolean:
+		return "boolean"
+	case VariableSize:
+		return "size"
+	}
+	return "unknown"
+}
+
+// Variable is an environment variable that libfabric, or one of its providers,
+// looks at.
+type Variable struct {
+	Name string // such as "FI_PROVIDER"
+	Type VariableType
+	Help string // in the words of libfabric
+	// Value is what the process's environment says, if Set.
+	Value string
+	Set   bool
+}
+
+// Variables lists the environment variables that this library and its
+// providers have, by name. Most are read once: to have an effect, a variable is
+// set before the first Discover of the process. Any goroutine may call it; the
+// first call loads the providers.
+//
+// Implements: int fi_getparams(...)
+// Implements: void fi_freeparams(...)
+func Variables() ([]Variable, error) {
+	params, code := cgo.Params()
+	if code != 0 {
+		return nil, fail("fi_getparams", "", int(code))
+	}
+	list := make([]Variable, len(params))
+	for i, p := range params {
+		list[i] = Variable{Name: p.Name, Type: VariableType(p.Type), Help: p.Help, Value: p.Value, Set: p.Set}
+	}
+	slices.SortStableFunc(list, func(a, b Variable) int { return cmp.Compare(a.Name, b.Name) })
+	return list, nil
+}
