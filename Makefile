@@ -28,7 +28,7 @@ LINT := go tool -modfile=tools/go.mod golangci-lint
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: setup
 setup:
@@ -55,6 +55,17 @@ test: testreport ## run every test, on every provider that this machine has
 .PHONY: race
 race: testreport ## run every test with the race, pointer and cgo checks
 	@GOEXPERIMENT=cgocheck2 bin/testreport -race -count=1 -timeout=$(TIMEOUT) $(TESTFLAGS) $(PKG)
+
+# The same tests with Debian 13's libfabric, in a root of its own.
+.PHONY: test-libfabric-2
+test-libfabric-2: testreport ## run every test against libfabric 2.1
+	@scripts/libfabric-2 bin/testreport -count=1 -timeout=$(TIMEOUT) $(TESTFLAGS) $(PKG)
+
+# scripts/libfabric-2 go run ./scripts/matrix -write docs/PROVIDERS.md does the
+# same for libfabric 2.1.
+.PHONY: matrix
+matrix: setup ## run the cases of fabtests on every provider, into docs/PROVIDERS.md
+	go run ./scripts/matrix -write docs/PROVIDERS.md
 
 .PHONY: lint
 lint: setup ## go vet, golangci-lint and gofumpt; shellcheck where there is one
