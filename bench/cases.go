@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+)
+
+// benchmark is one piece of work, done by weft and by baselines.
+type benchmark struct {
+	id        string // of the target, such as P1
+	provider  string
+	work      string // in words, such as "8 B ping-pong"
+	order     order
+	unit      unit
+	weft      measure
+	baselines []baseline
+}
+
+// measure does the work once, in processes of its own, and returns what it
+// took.
+type measure func(ctx context.Context, t *tools, o order) (sample, error)
+
+// sample is what one run took: seconds an operation, or operations a second, as
+// the unit says.
+type sample struct {
+	mean float64 // of the whole run
+	// typical is the median of equal parts of the run, 0 where the program
+	// tells only the mean.
+	typical float64
+}
+
+// baseline is what weft is compared with, and the target of the ratio weft to
+// baseline: at most the limit for a time, at least for a rate.
+type baseline struct {
+	label   string
+	measure measure
+	limit   float64
+}
+
+// unit is what a benchmark counts in.
+type unit struct {
+	name  string
+	scale float64 // from seconds, or from operations a second
+	rate  bool    // more is better
+}
+
+var (
+	microseconds = unit{name: "us", scale: 1e6}
+	millions     = unit{name: "M/s", scale: 1e-6, rate: true}
+)
+
+// errNotHere is the reason why a baseline cannot be run on this machine.
+type errNotHere struct{ error }
+
+func (b benchmark) name() string { return b.id + " " + b.provider + " " + b.work }
+
+// benchmarks are all there are. What is added here is run, printed and listed.
+func benchmarks() []benchmark {
+	return []benchmark{
+		pingPongBenchmark("P1", "shm", 500_000, 1.10, baseline{"fi_pingpong", fiPingpong, 1.10}),
+		injectBenchmark("P1", "shm", 500_000, 1.10),
+		floodBenchmark("P2", "shm", 2_000_000, 1.0),
+		floodBenchmark("P2", "tcp", 200_000, 1.0),
+		pingPongBenchmark("P10", "sockets", 10_000, 1.5),
+	}
+}
+
+// ipSource is where providers with IP addresses are bound to: traffic stays on
+// the loopback interface.
+func ipSource(provider string) string {
+	if provider == "shm" {
+		return ""
+	}
+	return "127.0.0.1"
+}
+
+const messageSize = 8
+
+func pingPongBenchmark(id, provider string, count int, limit float64, more ...baseline) benchmark {
+	return benchmark{
+		id: id, provider: provider, work: fmt.Sprintf("%d B ping-pong", messageSize),
+		order: order{
+			work: "pingpong", provider: provider, source: ipSource(provider),
+			warmup: max(count/10, 1), count: count, window: 1, size: messageSize, deadline: time.Minute,
+		},
+		unit:      microseconds,
+		weft:      perOperation(weftPair),
+		baselines: append([]baseline{{"C", perOperation(twinPair), limit}}, more...),
+	}
+}
+
+// injectBenchmark is a ping-pong that sends as fi_pingpong does.
+func injectBenchmark(id, provider string, count int, limit float64) benchmark {
+	b := pingPongBenchmark(id, provider, count, limit, baseline{"fi_pingpong", fiPingpong, limit})
+	b.work += " by inject"
+	b.order.inject = true
+	return b
+}
+
+func floodBenchmark(id, provider string, count int, limit float64) benchmark {
+	return benchmark{
+		id: id, provider: provider, work: fmt.Sprintf("%d B flood", messageSize),
+		order: order{
+			work: "flood", provider: provider, source: ipSource(provider),
+			warmup: max(count/10, 1), count: count, window: 64, size: messageSize, deadline: time.Minute,
+		},
+		unit:      millions,
+		weft:      operationsPerSecond(weftPair),
+		baselines: []baseline{{"C", operationsPerSecond(twinPair), limit}},
+	}
+}
+
+// pairProgram says what the two processes of a pair run.
+type pairProgram func(t *tools) []string
+
+func twinPair(t *tools) []string { return t.twin }
+func weftPair(t *tools) []string { return t.weft }
+
+// run has a program play both sides.
+func (program pairProgram) run(ctx context.Context, t *tools, o order) (measurement, error) {
+	first, second := o.sides(program(t))
+	return runPair(ctx, first, second, o.deadline)
+}
+
+func perOperation(program pairProgram) measure {
+	return func(ctx context.Context, t *tools, o order) (sample, error) {
+		m, err := program.run(ctx, t, o)
+		return sample{
+			mean:    m.elapsed.Seconds() / float64(m.operations),
+			typical: m.part.Seconds() / float64(m.partOperations),
+		}, err
+	}
+}
+
+func operationsPerSecond(program pairProgram) measure {
+	return func(ctx context.Context, t *tools, o order) (sample, error) {
+		m, err := program.run(ctx, t, o)
+		return sample{
+			mean:    float64(m.operations) / m.elapsed.Seconds(),
+			typical: float64(m.partOperations) / m.part.Seconds(),
+		}, err
+	}
+}
+
+func matching(all []benchmark, pattern *regexp.Regexp) []benchmark {
+	return slices.DeleteFunc(all, func(b benchmark) bool { return !pattern.MatchString(b.name()) })
+}

@@ -1,0 +1,88 @@
+// Command bench measures weft against the same work done in C, on this machine,
+// and prints the ratios that weft's targets are about.
+//
+// Each benchmark runs as rounds that alternate with its baselines, because only
+// what runs under the same load can be compared. A target that is missed is
+// reported and no failure; a benchmark that cannot run is one.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"regexp"
+	"syscall"
+)
+
+func main() {
+	// A Go side of a benchmark is this program, started by itself.
+	if len(os.Args) > 1 && os.Args[1] == sideCommand {
+		os.Exit(sideMain(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := runBenchmarks(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+const leastRounds = 5
+
+// runBenchmarks is the program without the process around it.
+func runBenchmarks(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	pattern := flags.String("run", "", "only the benchmarks whose name matches this `regexp`")
+	rounds := flags.Int("rounds", 7, fmt.Sprintf("`number` of rounds, at least %d", leastRounds))
+	file := flags.String("json", "", "write the results to this `file` too")
+	if err := flags.Parse(args); err != nil {
+		return 2
+	}
+	match, err := regexp.Compile(*pattern)
+	switch {
+	case err != nil:
+		fmt.Fprintf(stderr, "bench: -run: %v\n", err)
+		return 2
+	case *rounds < leastRounds:
+		fmt.Fprintf(stderr, "bench: -rounds %d: a median needs at least %d\n", *rounds, leastRounds)
+		return 2
+	case flags.NArg() > 0:
+		fmt.Fprintf(stderr, "bench: %q is not a flag\n", flags.Arg(0))
+		return 2
+	}
+	chosen := matching(benchmarks(), match)
+	if len(chosen) == 0 {
+		fmt.Fprintf(stderr, "bench: no benchmark matches %q; there are:\n", *pattern)
+		for _, b := range benchmarks() {
+			fmt.Fprintf(stderr, "  %s\n", b.name())
+		}
+		return 2
+	}
+
+	tools, err := newTools(ctx)
+	if err != nil {
+		fmt.Fprintf(stderr, "bench: %v\n", err)
+		return 1
+	}
+	defer tools.close()
+	document := report{Environment: describeEnvironment(ctx), Rounds: *rounds}
+	document.Environment.print(stdout)
+	code := 0
+	for _, b := range chosen {
+		result := b.run(ctx, tools, *rounds)
+		result.print(stdout)
+		if result.failed() {
+			code = 1
+		}
+		document.Results = append(document.Results, result)
+	}
+	if *file != "" {
+		if err := document.write(*file); err != nil {
+			fmt.Fprintf(stderr, "bench: %v\n", err)
+			return 1
+		}
+	}
+	return code
+}

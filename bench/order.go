@@ -1,0 +1,74 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// order is what a side of a benchmark is told to do. The C twins take the same
+// arguments in the same place.
+type order struct {
+	work     string // pingpong or flood
+	provider string
+	source   string // address to bind to; empty is libfabric's choice
+	first    bool   // pings, or floods; the other side answers
+	inject   bool   // send by inject, without a completion
+	warmup   int    // messages that are not counted, at least 1
+	count    int    // messages that are
+	window   int    // most operations in flight
+	size     int    // bytes of a message, at least the 8 of its number
+	deadline time.Duration
+}
+
+// The arguments' limits, as in twin.c.
+const (
+	mostMessages = 1 << 30
+	mostWindow   = 1024
+	leastSize    = 8
+	mostSize     = 1 << 26
+)
+
+func (o order) args() []string {
+	part, send := "second", "send"
+	if o.first {
+		part = "first"
+	}
+	if o.inject {
+		send = "inject"
+	}
+	return []string{
+		o.work, o.provider, o.source, part, send,
+		strconv.Itoa(o.warmup), strconv.Itoa(o.count), strconv.Itoa(o.window),
+		strconv.Itoa(o.size), strconv.Itoa(int(o.deadline / time.Second)),
+	}
+}
+
+func parseOrder(args []string) (o order, err error) {
+	const count = 10
+	if len(args) != count {
+		return o, fmt.Errorf("a side takes %d arguments, not %d", count, len(args))
+	}
+	o = order{
+		work: args[0], provider: args[1], source: args[2],
+		first: args[3] == "first", inject: args[4] == "inject",
+	}
+	var seconds int
+	for i, n := range []struct {
+		into        *int
+		least, most int
+	}{
+		{&o.warmup, 1, mostMessages},
+		{&o.count, 1, mostMessages},
+		{&o.window, 1, mostWindow},
+		{&o.size, leastSize, mostSize},
+		{&seconds, 1, 3600},
+	} {
+		text := args[5+i]
+		if *n.into, err = strconv.Atoi(text); err != nil || *n.into < n.least || *n.into > n.most {
+			return o, fmt.Errorf("argument %d is %q, and is to be from %d to %d", 6+i, text, n.least, n.most)
+		}
+	}
+	o.deadline = time.Duration(seconds) * time.Second
+	return o, nil
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// run alternates the baselines with weft, one after the other, rounds times.
+func (b benchmark) run(ctx context.Context, t *tools, rounds int) result {
+	r := result{
+		ID: b.id, Name: b.name(), Provider: b.provider, Work: b.work, Unit: b.unit.name,
+		Bytes: b.order.size, Window: b.order.window, Messages: b.order.count,
+	}
+	baselines := make([]comparison, len(b.baselines))
+	for i, base := range b.baselines {
+		baselines[i] = comparison{Baseline: base.label, Limit: base.limit, AtLeast: b.unit.rate}
+	}
+	for range rounds {
+		for i, base := range b.baselines {
+			c := &baselines[i]
+			if c.NotHere != "" {
+				continue
+			}
+			value, err := base.measure(ctx, t, b.order)
+			var notHere errNotHere
+			switch {
+			case errors.As(err, &notHere):
+				c.NotHere = notHere.Error()
+			case err != nil:
+				r.Failure = fmt.Sprintf("%s: %v", base.label, err)
+				return r
+			default:
+				c.add(value, b.unit)
+			}
+		}
+		value, err := b.weft(ctx, t, b.order)
+		if err != nil {
+			r.Failure = fmt.Sprintf("weft: %v", err)
+			return r
+		}
+		r.Weft.add(value, b.unit)
+	}
+	for i := range baselines {
+		baselines[i].conclude(r.Weft)
+	}
+	r.Comparisons = baselines
+	return r
+}
+
+// conclude takes the ratio of each round, and the median of those: a round's
+// two runs saw the machine in about the same state. It compares the typical
+// values where both have them, and else the means.
+func (c *comparison) conclude(weft series) {
+	if c.NotHere != "" {
+		return
+	}
+	mine, theirs := weft.Typical, c.Typical
+	if len(theirs) == 0 {
+		mine, theirs = weft.Mean, c.Mean
+	}
+	for i := range theirs {
+		c.Ratios = append(c.Ratios, mine[i]/theirs[i])
+	}
+	c.Value, c.Weft, c.Ratio = median(theirs), median(mine), median(c.Ratios)
+	c.Met = c.Ratio <= c.Limit
+	if c.AtLeast {
+		c.Met = c.Ratio >= c.Limit
+	}
+}
+
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	if n%2 == 1 {
+		return sorted[n/2]
+	}
+	return (sorted[n/2-1] + sorted[n/2]) / 2
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/weft-go/weft/fabric"
+)
+
+// sideCommand, as the first argument, makes this program a side of a benchmark.
+const sideCommand = "side"
+
+const (
+	dataTag = 1
+	endTag  = 2
+	// batch is the most completions that one turn reads.
+	batch = 64
+	// spins of a turn with nothing to read: some hundred microseconds, after
+	// which the deadline is looked at.
+	spins = 10_000
+)
+
+// works are what a side can do; of two sides one measures.
+var works = map[string]struct {
+	// buffers is how many messages there is to be memory for.
+	buffers func(o order) int
+	do      func(s *side) (times, error)
+}{
+	"pingpong": {func(order) int { return 2 }, (*side).pingPong},
+	"flood":    {func(o order) int { return o.window + 1 }, (*side).flood},
+}
+
+// side is one endpoint of a benchmark, alone in its process.
+type side struct {
+	order
+	talk        talk
+	port        *fabric.Port
+	peer        fabric.Address
+	memory      []byte
+	descriptor  fabric.Descriptor
+	spins       int
+	completions [batch]fabric.Completion
+	expired     atomic.Bool
+}
+
+// sideMain runs a side and returns the exit code of its process.
+func sideMain(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	o, err := parseOrder(args)
+	if err == nil {
+		s := &side{order: o, talk: newTalk(stdin, stdout)}
+		err = s.run()
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "side: %v\n", err)
+		return 1
+	}
+	return 0
+}
+
+var errDeadline = errors.New("the deadline has passed")
+
+func (s *side) run() (err error) {
+	work, known := works[s.work]
+	if !known {
+		return fmt.Errorf("the work is pingpong or flood, not %q", s.work)
+	}
+	// The first ends the loops, the second a call that does not return.
+	time.AfterFunc(s.deadline, func() { s.expired.Store(true) })
+	time.AfterFunc(s.deadline+2*time.Second, func() { os.Exit(3) })
+
+	choice, err := fabric.Choose(fabric.Preference{
+		Providers: []string{s.provider}, Require: true, Source: s.source,
+		Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		return err
+	}
+	if s.port, err = fabric.OpenPort(choice.Info, fabric.PortConfig{}); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.port.Close()) }()
+	arena, err := fabric.NewArena(work.buffers(s.order) * s.size)
+	if err != nil {
+		return err
+	}
+	defer arena.Close()
+	s.memory = arena.Bytes()
+	if s.port.Attributes().NeedsRegistration {
+		registration, err := s.port.Register(s.memory)
+		if err != nil {
+			return err
+		}
+		defer registration.Close()
+		s.descriptor = registration.Descriptor()
+	}
+	if s.port.Attributes().Spin {
+		s.spins = spins
+	}
+	if s.peer, err = s.talk.meetPeer(s.port); err != nil {
+		return err
+	}
+	took, err := work.do(s)
+	if err != nil {
+		return err
+	}
+	if err := s.talk.report(took); err != nil {
+		return err
+	}
+	return s.talk.waitForEnd()
+}
+
+// buffer is the memory of one message.
+func (s *side) buffer(index int) []byte {
+	return s.memory[index*s.size:][:s.size:s.size]
+}
+
+// operation is one to post, on the buffer with the index, which is its context.
+func (s *side) operation(kind fabric.OpKind, index int, tag uint64) fabric.Op {
+	peer := s.peer
+	if kind == fabric.OpTaggedReceive {
+		peer = fabric.AddressAny
+	}
+	return fabric.Op{
+		Kind: kind, Peer: peer, Tag: tag, Buf: s.buffer(index),
+		Descriptor: s.descriptor, Fixed: true, Context: uint64(index),
+	}
+}
+
+// idle is for after a turn that read nothing. Waiting is right only for what is
+// certain to come.
+func (s *side) idle(certain bool) error {
+	if s.expired.Load() {
+		return errDeadline
+	}
+	if s.spins == 0 && certain && s.port.Arm() {
+		s.port.Wait(100 * time.Millisecond)
+	}
+	return nil
+}
