@@ -124,12 +124,12 @@ func (e *Endpoint) TurnWait(posts []Op, completions []Completion, waitMS int) (r
 
 func (e *Endpoint) takeTurn(posts []Op, completions []Completion, spins, waitMS int) (reaped int, err error) {
 	if err := e.enter(); err != nil {
-		return 0, err
+		return 0, failAll(posts, err)
 	}
-	defer e.leave()
 	t := e.turn
 	if t == nil {
-		return 0, e.notEnabled("turn")
+		e.leave()
+		return 0, failAll(posts, e.notEnabled("turn"))
 	}
 	first, second := e.send, e.receive
 	if first == nil {
@@ -158,7 +158,18 @@ func (e *Endpoint) takeTurn(posts []Op, completions []Completion, spins, waitMS 
 			err = failure
 		}
 	}
+	// Not deferred, which would cost as much as an operation.
+	e.leave()
 	return reaped, err
+}
+
+// failAll says of operations that were not tried why, and not what the last
+// Turn said of those that were in the same place.
+func failAll(posts []Op, err error) error {
+	for i := range posts {
+		posts[i].Result, posts[i].Token, posts[i].Err = Failed, 0, err
+	}
+	return err
 }
 
 // stage copies an operation to where C reads it, and says whether there was a

@@ -173,15 +173,6 @@ func (p *Port) Turn(posts []Op, completions []Completion, spins int) (reaped int
 	return reaped, err
 }
 
-// failAll says of operations that were not tried why, and not what the last
-// Turn said of those that were in the same place.
-func failAll(posts []Op, err error) error {
-	for i := range posts {
-		posts[i].Result, posts[i].Token, posts[i].Err = Failed, 0, err
-	}
-	return err
-}
-
 // Cancel implements Device.
 func (p *Port) Cancel(token Token) error {
 	if err := p.enter(); err != nil {
