@@ -21,10 +21,6 @@ type AddressVector struct {
 	// peers counts how often each has been inserted: providers look addresses
 	// up unchecked.
 	peers map[Address]int
-	// world is how many peers there were when the first set was opened, and
-	// joining the group of a set that was joined last.
-	world   int
-	joining *Group
 	// shared says that others may have inserted peers too.
 	shared bool
 }

@@ -17,6 +17,7 @@ type AddressSet struct {
 	vector   *AddressVector
 	members  []Address
 	capacity int
+	joining  *Group // that was joined last
 }
 
 // CollectiveUse says which collectives a set is for, a set of bits; zero means
@@ -67,9 +68,6 @@ func (v *AddressVector) OpenSet(config AddressSetConfig) (s *AddressSet, err err
 			Op: "fi_av_set", Provider: v.provider, Errno: errnoInvalid,
 			Detail: fmt.Sprintf("a set holds its members, at most %d, and a key has at most %d bytes", mostSymmetric, longestAddress),
 		}
-	}
-	if v.world == 0 {
-		v.world = v.Len()
 	}
 	raw, code := v.openSet(config)
 	if code != 0 {

@@ -26,6 +26,7 @@ type Endpoint struct {
 
 	connection connection
 	groups     []*Group
+	joins      int // of groups, ever
 }
 
 // OpenEndpoint makes an endpoint of the domain's kind. It can be used after

@@ -1,0 +1,92 @@
+package fabric
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/weft-go/weft/cgo"
+)
+
+// CollectiveKind is a kind of collective (enum fi_collective_op).
+type CollectiveKind uint32
+
+// The kinds of collective, named as the methods of Group.
+const (
+	Barrier       = CollectiveKind(cgo.CollectiveBarrier)
+	Broadcast     = CollectiveKind(cgo.CollectiveBroadcast)
+	AllToAll      = CollectiveKind(cgo.CollectiveAllToAll)
+	AllReduce     = CollectiveKind(cgo.CollectiveAllReduce)
+	AllGather     = CollectiveKind(cgo.CollectiveAllGather)
+	ReduceScatter = CollectiveKind(cgo.CollectiveReduceScatter)
+	Reduce        = CollectiveKind(cgo.CollectiveReduce)
+	Scatter       = CollectiveKind(cgo.CollectiveScatter)
+	Gather        = CollectiveKind(cgo.CollectiveGather)
+)
+
+var collectiveNames = map[CollectiveKind]string{
+	Barrier: "fi_barrier", Broadcast: "fi_broadcast", AllToAll: "fi_alltoall", AllReduce: "fi_allreduce",
+	AllGather: "fi_allgather", ReduceScatter: "fi_reduce_scatter", Reduce: "fi_reduce",
+	Scatter: "fi_scatter", Gather: "fi_gather",
+}
+
+// String is the name of libfabric's call.
+func (k CollectiveKind) String() string {
+	if name := collectiveNames[k]; name != "" {
+		return name
+	}
+	return "collective " + strconv.Itoa(int(k))
+}
+
+// reduces says that the kind combines values.
+func (k CollectiveKind) reduces() bool { return k == AllReduce || k == ReduceScatter || k == Reduce }
+
+// CollectiveLimits is what a domain can do of one kind of collective.
+type CollectiveLimits struct {
+	// MaxMembers is the most members of a group.
+	MaxMembers int
+	// MaxValues is the most values of one operation, and ValueSize the bytes of
+	// each; 0 where the provider does not say.
+	MaxValues, ValueSize int
+}
+
+// CollectiveLimits asks what the domain can do. Only AllReduce, ReduceScatter
+// and Reduce look at the operation, from Min to BitXor, and Barrier does not
+// look at the type. ErrNotSupported says that it cannot do this at all.
+//
+// Implements: int fi_query_collective(...)
+func (d *Domain) CollectiveLimits(kind CollectiveKind, operation AtomicOp, t DataType) (CollectiveLimits, error) {
+	if err := d.enter(); err != nil {
+		return CollectiveLimits{}, err
+	}
+	defer d.leave()
+	var why string
+	switch {
+	case collectiveNames[kind] == "":
+		why = "there is no " + kind.String()
+	case kind != Barrier && t.Size() == 0:
+		why = "there is no data type " + strconv.Itoa(int(t))
+	case kind.reduces() && operation > BitXor:
+		why = "the operation " + operation.String() + " does not combine values"
+	}
+	if why != "" {
+		return CollectiveLimits{}, &Error{Op: "fi_query_collective", Provider: d.provider, Errno: errnoInvalid, Detail: why}
+	}
+	return d.collectiveLimits(kind, operation, t)
+}
+
+// collectiveLimits is CollectiveLimits for what there is.
+func (d *Domain) collectiveLimits(kind CollectiveKind, operation AtomicOp, t DataType) (CollectiveLimits, error) {
+	op, datatype := cgo.OpNone, uint32(t)
+	if kind.reduces() {
+		op = uint32(operation)
+	}
+	if kind == Barrier {
+		datatype = cgo.TypeVoid
+	}
+	members, count, size, code := d.raw.QueryCollective(uint32(kind), op, datatype)
+	if code != 0 {
+		return CollectiveLimits{}, fail("fi_query_collective of "+kind.String(), d.provider, int(code))
+	}
+	bounded := func(n uint64) int { return int(min(n, math.MaxInt32)) }
+	return CollectiveLimits{MaxMembers: bounded(members), MaxValues: bounded(count), ValueSize: bounded(size)}, nil
+}
