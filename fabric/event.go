@@ -26,7 +26,7 @@ type AVCompleteEvent struct{ Count uint64 }
 // MRCompleteEvent says that a registration that reports here is done.
 type MRCompleteEvent struct{ Data uint64 }
 
-// JoinCompleteEvent: a group was joined, one of the two kinds.
+// JoinCompleteEvent says that a group was joined, one of the two kinds.
 type JoinCompleteEvent struct {
 	Group     *Group
 	Multicast *MulticastGroup

@@ -9,13 +9,13 @@ import (
 	"github.com/weft-go/weft/fabric"
 )
 
-// postUntilRefused posts what make makes until there is no room, reading no
+// postUntilRefused posts one operation after the other until there is no room, reading no
 // completion meanwhile, and returns how many were taken.
-func postUntilRefused(t *testing.T, s *station, make func(i int) fabric.Op) int {
+func postUntilRefused(t *testing.T, s *station, operation func(i int) fabric.Op) int {
 	t.Helper()
 	for taken := 0; ; taken++ {
 		require.LessOrEqual(t, taken, s.q.Size(), "more operations than the queue has entries")
-		posts := []fabric.Op{make(taken)}
+		posts := []fabric.Op{operation(taken)}
 		_, err := s.e.Turn(posts, nil, 0)
 		require.NoError(t, err)
 		if posts[0].Result == fabric.Refused {

@@ -231,7 +231,8 @@ func (q *CompletionQueue) finish(t *cgo.Turn, c *cgo.Completion, out *Completion
 	*out = Completion{Source: AddressAny}
 	index, s := q.lookup(c.Token)
 	if s == nil || s.claimed {
-		if c.Token == cgo.NoToken && c.Err == 0 && c.Flags&cgo.FlagRemoteWrite != 0 {
+		// shm 2.1 marks it by the immediate alone.
+		if c.Token == cgo.NoToken && c.Err == 0 && c.Flags&(cgo.FlagRemoteWrite|cgo.FlagImmediate) != 0 {
 			out.Kind, out.Len = OpRemoteWrite, int(c.Len)
 			out.HasImmediate, out.Immediate = c.Flags&cgo.FlagImmediate != 0, c.Data
 			return true
