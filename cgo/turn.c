@@ -1,3 +1,4 @@
+#include "pause.h"
 #include "shim.h"
 
 #include <string.h>
@@ -188,6 +189,7 @@ void weft_take_turn(uintptr_t address)
 			return;
 		if (spins) {
 			spins--;
+			weft_pause();
 			continue;
 		}
 		if (!wait_ms)

@@ -144,3 +144,7 @@ func TestDataTypes(t *testing.T) {
 	require.Equal(t, "FI_SUM", fabric.Sum.String())
 	require.Equal(t, []byte{1, 0, 2, 0}, fabric.BytesOf([]uint16{1, 2}))
 }
+
+func TestMPITag(t *testing.T) {
+	require.EqualValues(t, 7<<32|0xfffffffe, fabric.MPITag(-2, 7))
+}

@@ -24,6 +24,7 @@ type Endpoint struct {
 	send    *CompletionQueue
 	receive *CompletionQueue
 
+	pace       pace
 	connection connection
 	groups     []*Group
 	joins      int // of groups, ever
@@ -132,6 +133,7 @@ func (e *Endpoint) takeTurn(posts []Op, completions []Completion, spins, waitMS 
 		e.leave()
 		return 0, failAll(posts, e.notEnabled("turn"))
 	}
+	e.pace.step()
 	first, second := e.send, e.receive
 	if first == nil {
 		first, second = second, nil

@@ -102,6 +102,12 @@ const (
 	Discard = OpFlags(cgo.FlagDiscard)
 )
 
+// MPITag is a tag in the layout that MPI programs announce as FI_TAG_MPI: a tag
+// and the id of a payload.
+//
+// Implements: uint64_t fi_tag_mpi(...)
+func MPITag(tag int32, payload uint8) uint64 { return cgo.MPITag(tag, payload) }
+
 // Remote is where a peer's memory is. Address is what the peer said,
 // plus an offset: a virtual address, or an offset in the region, as its domain
 // has it.

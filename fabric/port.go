@@ -75,21 +75,22 @@ func OpenPort(i *Info, config PortConfig) (port *Port, err error) {
 	if p.address, err = p.endpoint.Name(); err != nil {
 		return nil, err
 	}
-	if p.sleep, err = newSleeper(p.queue.WaitDescriptor()); err != nil {
+	name := core(i.Provider())
+	// The sockets provider moves data by a thread of its own, which a program
+	// that spins keeps from the core.
+	spin := name != "sockets"
+	if p.sleep, err = newSleeper(p.queue.WaitDescriptor(), spin); err != nil {
 		return nil, err
 	}
-	name := core(i.Provider())
 	p.attributes = Attributes{
 		Provider: i.Provider(), Fabric: i.Fabric(), Domain: i.Domain(),
 		MaxMessage: i.MaxMessage(), MaxInject: int(min(i.InjectSize(), 1<<20)),
 		MaxOperations:     p.queue.Size(),
 		NeedsRegistration: i.MemoryMode()&LocalRegistration != 0,
-		// The sockets provider moves data by a thread of its own, which a
-		// program that spins keeps from the core.
-		Spin:         name != "sockets",
-		Notifies:     p.queue.WaitDescriptor() >= 0,
-		SameHostOnly: name == "shm",
-		IP:           i.IP(),
+		Spin:              spin,
+		Notifies:          p.queue.WaitDescriptor() >= 0,
+		SameHostOnly:      name == "shm",
+		IP:                i.IP(),
 	}
 	p.attributes.KeepLostPeers = p.attributes.SameHostOnly
 	if p.attributes.SameHostOnly {
@@ -269,39 +270,66 @@ type sleeper interface {
 	close()
 }
 
-func newSleeper(fd int) (sleeper, error) {
+func newSleeper(fd int, spin bool) (sleeper, error) {
 	if fd < 0 {
 		return &napper{bell: make(chan struct{}, 1), next: shortestNap}, nil
 	}
-	// The descriptor belongs to the queue; the poller closes its own.
-	dup, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
-	if err != nil {
-		return nil, systemError("dup of wait descriptor", err)
-	}
-	if err := unix.SetNonblock(dup, true); err != nil {
-		unix.Close(dup)
-		return nil, systemError("wait descriptor", err)
-	}
-	file := os.NewFile(uintptr(dup), "wait descriptor")
-	raw, err := file.SyscallConn()
-	if err == nil {
-		err = file.SetReadDeadline(time.Time{})
-	}
-	if err != nil {
-		file.Close()
-		return nil, systemError("wait descriptor", err)
-	}
-	w := &poller{file: file, raw: raw}
-	w.ready = w.readable
-	return w, nil
+	return newPoller(fd, spin)
 }
 
 // poller waits for a descriptor in Go's network poller.
+//
+// Where turns are taken without waiting, the descriptor itself is not in there:
+// it becomes readable with every completion, and each time a thread of the
+// runtime would wake up for nobody. It is in a set of its own, armed for one
+// event by each wait, and the set is in the network poller.
 type poller struct {
-	file  *os.File
+	fd    int      // of the completion queue, which owns it, if there is a set
+	file  *os.File // of the set, or a duplicate of the queue's
 	raw   syscall.RawConn
 	ready func(fd uintptr) bool
 	woken atomic.Bool
+}
+
+func newPoller(fd int, spin bool) (*poller, error) {
+	w := &poller{fd: fd}
+	polled, err := w.polled(fd, spin)
+	if err != nil {
+		return nil, systemError("wait descriptor", err)
+	}
+	// os.NewFile gives a file to the network poller if it does not block.
+	if err := unix.SetNonblock(polled, true); err != nil {
+		unix.Close(polled)
+		return nil, systemError("wait descriptor", err)
+	}
+	w.file = os.NewFile(uintptr(polled), "wait descriptor")
+	w.raw, err = w.file.SyscallConn()
+	if err == nil {
+		err = w.file.SetReadDeadline(time.Time{})
+	}
+	if err != nil {
+		w.file.Close()
+		return nil, systemError("wait descriptor", err)
+	}
+	return w, nil
+}
+
+// polled makes the descriptor for the network poller, which closes its own.
+func (w *poller) polled(fd int, spin bool) (int, error) {
+	if !spin {
+		w.ready = readable
+		return unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+	}
+	w.ready = w.readableSet
+	set, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return -1, err
+	}
+	if err := unix.EpollCtl(set, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLONESHOT}); err != nil {
+		unix.Close(set)
+		return -1, err
+	}
+	return set, nil
 }
 
 func (w *poller) wait(timeout time.Duration) {
@@ -314,10 +342,23 @@ func (w *poller) wait(timeout time.Duration) {
 	_ = w.raw.Read(w.ready)
 }
 
-// readable looks at the descriptor itself: the poller tells only of changes.
-func (w *poller) readable(fd uintptr) bool {
+// readable looks at the descriptor itself: the network poller tells only of
+// changes, and of none that came before.
+func readable(fd uintptr) bool {
 	fds := [1]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 	n, err := unix.Poll(fds[:], 0)
+	return n > 0 || (err != nil && err != unix.EINTR)
+}
+
+// readableSet is readable for a set, which it arms.
+func (w *poller) readableSet(set uintptr) bool {
+	armed := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLONESHOT}
+	if unix.EpollCtl(int(set), unix.EPOLL_CTL_MOD, w.fd, &armed) != nil {
+		return true
+	}
+	// To take the event is what disarms the set.
+	var events [1]unix.EpollEvent
+	n, err := unix.EpollWait(int(set), events[:], 0)
 	return n > 0 || (err != nil && err != unix.EINTR)
 }
 
