@@ -2,7 +2,6 @@ package fabric_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"net"
 	"testing"
@@ -306,44 +305,6 @@ func TestCloseOrder(t *testing.T) {
 		}
 		_, err = f.OpenDomain(choice.Info)
 		require.ErrorIs(t, err, net.ErrClosed)
-	})
-}
-
-func TestTurnDoesNotAllocate(t *testing.T) {
-	each(t, func(t *testing.T, provider string) {
-		a, b, toB, _ := pair(t, provider)
-		buf := make([]fabric.Completion, 8)
-		message := make([]byte, 64)
-		received := make([]byte, 64)
-		send := []fabric.Op{{Kind: fabric.OpTaggedSend, Peer: toB, Buf: message}}
-		receive := []fabric.Op{{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Buf: received}}
-		var failure error
-		one := func() {
-			if _, err := b.Turn(receive, buf, 0); err != nil {
-				failure = err
-			}
-			posted, sent, got := false, false, false
-			for tries := 0; !(sent && got) && tries < 1e6; tries++ {
-				var posts []fabric.Op
-				if !posted {
-					posts = send
-				}
-				n, err := a.Turn(posts, buf, 0)
-				failure = errors.Join(failure, err)
-				posted = posted || send[0].Result == fabric.Posted
-				sent = sent || n == 1
-				n, err = b.Turn(nil, buf, 0)
-				failure = errors.Join(failure, err)
-				got = got || n == 1
-				if !(sent && got) && b.Arm() {
-					b.Wait(time.Millisecond)
-				}
-			}
-		}
-		require.Zero(t, testing.AllocsPerRun(200, one))
-		require.NoError(t, failure)
-		require.Zero(t, testing.AllocsPerRun(200, func() { _, failure = a.Turn(nil, buf, 0) }), "empty poll")
-		require.NoError(t, failure)
 	})
 }
 
