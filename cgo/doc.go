@@ -56,6 +56,3 @@ func LibraryVersion() Version { return Version(C.fi_version()) }
 
 // HeaderVersion is the API version that this package was compiled against.
 const HeaderVersion = Version(C.FI_MAJOR_VERSION<<16 | C.FI_MINOR_VERSION)
-
-// RequestedVersion is what GetInfo asks for: the highest that both sides have.
-func RequestedVersion() Version { return Version(C.weft_highest_version()) }

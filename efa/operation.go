@@ -82,7 +82,8 @@ func (t *operationTable) give(op *operation) {
 	t.free = append(t.free, op)
 }
 
-// operationQueue holds receives that are to be posted, in order.
+// operationQueue holds operations of any connection that are to be posted, in
+// order: receives, and payloads that belong to a length already posted.
 type operationQueue struct {
 	arbiter tagged.Arbiter[*operation]
 	queue   tagged.Queue[*operation]
