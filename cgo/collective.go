@@ -1,6 +1,10 @@
 package cgo
 
 /*
+#cgo noescape weft_collective_post
+#cgo nocallback weft_collective_post
+#cgo noescape weft_query_collective
+#cgo nocallback weft_query_collective
 #include "collective.h"
 */
 import "C"

@@ -42,49 +42,46 @@ uint64_t weft_highest_version(void)
 	return FI_VERSION_LT(library, headers) ? library : headers;
 }
 
+// A provider may install handlers when it is loaded, opened or started.
+#define KEEPING_HANDLERS(call)                  \
+	do {                                    \
+		struct weft_handlers saved;     \
+		weft_save_handlers(&saved);     \
+		call;                           \
+		weft_restore_handlers(&saved);  \
+	} while (0)
+
 int weft_fabric(struct fi_info *info, struct fid_fabric **fabric)
 {
-	struct weft_handlers saved;
 	int ret;
 
-	weft_save_handlers(&saved);
-	ret = fi_fabric(info->fabric_attr, fabric, NULL);
-	weft_restore_handlers(&saved);
+	KEEPING_HANDLERS(ret = fi_fabric(info->fabric_attr, fabric, NULL));
 	return ret;
 }
 
 int weft_domain(struct fid_fabric *fabric, struct fi_info *info,
 		struct fid_domain **domain)
 {
-	struct weft_handlers saved;
 	int ret;
 
-	weft_save_handlers(&saved);
-	ret = fi_domain(fabric, info, domain, NULL);
-	weft_restore_handlers(&saved);
+	KEEPING_HANDLERS(ret = fi_domain(fabric, info, domain, NULL));
 	return ret;
 }
 
 int weft_endpoint(struct fid_domain *domain, struct fi_info *info,
 		  struct fid_ep **ep)
 {
-	struct weft_handlers saved;
 	int ret;
 
-	weft_save_handlers(&saved);
-	ret = fi_endpoint(domain, info, ep, NULL);
-	weft_restore_handlers(&saved);
+	KEEPING_HANDLERS(ret = fi_endpoint(domain, info, ep, NULL));
 	return ret;
 }
 
 int weft_enable(struct fid_ep *ep)
 {
-	struct weft_handlers saved;
 	int ret;
 
-	weft_save_handlers(&saved);
-	ret = fi_enable(ep);
-	weft_restore_handlers(&saved);
+	KEEPING_HANDLERS(ret = fi_enable(ep));
 	return ret;
 }
 

@@ -66,7 +66,6 @@ const (
 const (
 	FlagImmediate        uint64 = C.FI_REMOTE_CQ_DATA
 	FlagCompletion       uint64 = C.FI_COMPLETION
-	FlagMore             uint64 = C.FI_MORE
 	FlagFence            uint64 = C.FI_FENCE
 	FlagInject           uint64 = C.FI_INJECT
 	FlagInjectComplete   uint64 = C.FI_INJECT_COMPLETE

@@ -6,10 +6,20 @@
 // without extras, the vector form for several buffers, the data form for an
 // immediate, and the message form with flags for everything else.
 
-static int needs_message(const struct weft_extra *x)
+static const struct weft_extra nothing;
+
+static int needs_message(const struct weft_extra *x, uint64_t more)
 {
-	return (x->flags & ~FI_REMOTE_CQ_DATA) != 0 ||
+	return more || (x->flags & ~FI_REMOTE_CQ_DATA) != 0 ||
 	       ((x->flags & FI_REMOTE_CQ_DATA) && x->vectors > 1);
+}
+
+// message_flags are those of the message form. An operation's own flags take the
+// place of the endpoint's defaults, as they do without FI_MORE.
+static uint64_t message_flags(const struct weft_extra *x, uint64_t more)
+{
+	return (x->flags & ~FI_REMOTE_CQ_DATA) ? x->flags | (more & FI_MORE)
+					       : x->flags | more;
 }
 
 // buffers returns the operation's memory as a vector.
@@ -31,9 +41,9 @@ static size_t buffers(const struct weft_op *op, struct iovec *one, void **desc,
 	return 1;
 }
 
-static ssize_t post_message(struct fid_ep *ep, const struct weft_op *op)
+static ssize_t post_message(struct fid_ep *ep, const struct weft_op *op, uint64_t more)
 {
-	struct weft_extra *x = op->extra;
+	const struct weft_extra *x = op->extra;
 	const struct iovec *iov;
 	struct iovec one;
 	void *desc, **descs;
@@ -44,14 +54,18 @@ static ssize_t post_message(struct fid_ep *ep, const struct weft_op *op)
 		return x ? fi_injectdata(ep, (void *)op->buf, op->len, x->data,
 					 op->peer)
 			 : fi_inject(ep, (void *)op->buf, op->len, op->peer);
-	if (!x)
+	if (!x && !more)
 		return op->kind == WEFT_SEND
 			       ? fi_send(ep, (void *)op->buf, op->len,
 					 (void *)op->desc, op->peer, op->slot)
 			       : fi_recv(ep, (void *)op->buf, op->len,
 					 (void *)op->desc, op->peer, op->slot);
 	n = buffers(op, &one, &desc, &iov, &descs);
-	if (needs_message(x)) {
+	if (!x)
+		x = &nothing;
+	if (needs_message(x, more)) {
+		uint64_t flags = message_flags(x, more);
+
 		memset(&msg, 0, sizeof msg);
 		msg.msg_iov = iov;
 		msg.desc = descs;
@@ -59,8 +73,8 @@ static ssize_t post_message(struct fid_ep *ep, const struct weft_op *op)
 		msg.addr = op->peer;
 		msg.context = op->slot;
 		msg.data = x->data;
-		return op->kind == WEFT_SEND ? fi_sendmsg(ep, &msg, x->flags)
-					     : fi_recvmsg(ep, &msg, x->flags);
+		return op->kind == WEFT_SEND ? fi_sendmsg(ep, &msg, flags)
+					     : fi_recvmsg(ep, &msg, flags);
 	}
 	if (op->kind == WEFT_RECV)
 		return fi_recvv(ep, iov, descs, n, op->peer, op->slot);
@@ -70,9 +84,9 @@ static ssize_t post_message(struct fid_ep *ep, const struct weft_op *op)
 	return fi_sendv(ep, iov, descs, n, op->peer, op->slot);
 }
 
-static ssize_t post_tagged(struct fid_ep *ep, const struct weft_op *op)
+static ssize_t post_tagged(struct fid_ep *ep, const struct weft_op *op, uint64_t more)
 {
-	struct weft_extra *x = op->extra;
+	const struct weft_extra *x = op->extra;
 	const struct iovec *iov;
 	struct iovec one;
 	void *desc, **descs;
@@ -84,7 +98,7 @@ static ssize_t post_tagged(struct fid_ep *ep, const struct weft_op *op)
 					  op->peer, op->tag)
 			 : fi_tinject(ep, (void *)op->buf, op->len, op->peer,
 				      op->tag);
-	if (!x)
+	if (!x && !more)
 		return op->kind == WEFT_TSEND
 			       ? fi_tsend(ep, (void *)op->buf, op->len,
 					  (void *)op->desc, op->peer, op->tag,
@@ -93,7 +107,11 @@ static ssize_t post_tagged(struct fid_ep *ep, const struct weft_op *op)
 					  (void *)op->desc, op->peer, op->tag,
 					  op->ignore, op->slot);
 	n = buffers(op, &one, &desc, &iov, &descs);
-	if (needs_message(x)) {
+	if (!x)
+		x = &nothing;
+	if (needs_message(x, more)) {
+		uint64_t flags = message_flags(x, more);
+
 		memset(&msg, 0, sizeof msg);
 		msg.msg_iov = iov;
 		msg.desc = descs;
@@ -105,8 +123,8 @@ static ssize_t post_tagged(struct fid_ep *ep, const struct weft_op *op)
 		msg.ignore = op->ignore;
 		msg.context = op->slot;
 		msg.data = x->data;
-		return op->kind == WEFT_TSEND ? fi_tsendmsg(ep, &msg, x->flags)
-					      : fi_trecvmsg(ep, &msg, x->flags);
+		return op->kind == WEFT_TSEND ? fi_tsendmsg(ep, &msg, flags)
+					      : fi_trecvmsg(ep, &msg, flags);
 	}
 	if (op->kind == WEFT_TRECV)
 		return fi_trecvv(ep, iov, descs, n, op->peer, op->tag,
@@ -117,7 +135,7 @@ static ssize_t post_tagged(struct fid_ep *ep, const struct weft_op *op)
 	return fi_tsendv(ep, iov, descs, n, op->peer, op->tag, op->slot);
 }
 
-static ssize_t post_rma(struct fid_ep *ep, const struct weft_op *op)
+static ssize_t post_rma(struct fid_ep *ep, const struct weft_op *op, uint64_t more)
 {
 	struct weft_extra *x = op->extra;
 	const struct iovec *iov;
@@ -137,7 +155,9 @@ static ssize_t post_rma(struct fid_ep *ep, const struct weft_op *op)
 						 op->peer, x->remote_address,
 						 x->remote_key);
 	n = buffers(op, &one, &desc, &iov, &descs);
-	if (needs_message(x)) {
+	if (needs_message(x, more)) {
+		uint64_t flags = message_flags(x, more);
+
 		memset(&msg, 0, sizeof msg);
 		memset(&remote, 0, sizeof remote);
 		remote.addr = x->remote_address;
@@ -152,8 +172,8 @@ static ssize_t post_rma(struct fid_ep *ep, const struct weft_op *op)
 		msg.rma_iov_count = 1;
 		msg.context = op->slot;
 		msg.data = x->data;
-		return op->kind == WEFT_READ ? fi_readmsg(ep, &msg, x->flags)
-					     : fi_writemsg(ep, &msg, x->flags);
+		return op->kind == WEFT_READ ? fi_readmsg(ep, &msg, flags)
+					     : fi_writemsg(ep, &msg, flags);
 	}
 	if (n == 1 && op->kind == WEFT_READ)
 		return fi_read(ep, iov->iov_base, iov->iov_len, *descs, op->peer,
@@ -172,7 +192,7 @@ static ssize_t post_rma(struct fid_ep *ep, const struct weft_op *op)
 			 x->remote_key, op->slot);
 }
 
-static ssize_t post_atomic(struct fid_ep *ep, const struct weft_op *op)
+static ssize_t post_atomic(struct fid_ep *ep, const struct weft_op *op, uint64_t more)
 {
 	struct weft_extra *x = op->extra;
 	enum fi_datatype type = (enum fi_datatype)x->datatype;
@@ -184,6 +204,7 @@ static ssize_t post_atomic(struct fid_ep *ep, const struct weft_op *op)
 	void *desc = (void *)op->desc, *compare_desc = (void *)x->compare_desc,
 	     *result_desc = (void *)x->result_desc;
 	void *buf = (void *)op->buf;
+	uint64_t flags = message_flags(x, more);
 
 	// op->len counts values here.
 	if (op->kind == WEFT_ATOMIC_INJECT)
@@ -199,7 +220,7 @@ static ssize_t post_atomic(struct fid_ep *ep, const struct weft_op *op)
 		several[n].addr = x->vector[n].iov_base;
 		several[n].count = x->vector[n].iov_len;
 	}
-	if (!x->flags && n) {
+	if (!x->flags && !more && n) {
 		if (op->kind == WEFT_ATOMIC)
 			return fi_atomicv(ep, several, x->desc, n, op->peer,
 					  x->remote_address, x->remote_key, type,
@@ -214,7 +235,7 @@ static ssize_t post_atomic(struct fid_ep *ep, const struct weft_op *op)
 					  1, op->peer, x->remote_address,
 					  x->remote_key, type, what, op->slot);
 	}
-	if (!x->flags) {
+	if (!x->flags && !more) {
 		if (op->kind == WEFT_ATOMIC)
 			return fi_atomic(ep, buf, op->len, desc, op->peer,
 					 x->remote_address, x->remote_key, type,
@@ -249,15 +270,15 @@ static ssize_t post_atomic(struct fid_ep *ep, const struct weft_op *op)
 	msg.context = op->slot;
 	msg.data = x->data;
 	if (op->kind == WEFT_ATOMIC)
-		return fi_atomicmsg(ep, &msg, x->flags);
+		return fi_atomicmsg(ep, &msg, flags);
 	if (op->kind == WEFT_FETCH)
 		return fi_fetch_atomicmsg(ep, &msg, &result, &result_desc, 1,
-					  x->flags);
+					  flags);
 	return fi_compare_atomicmsg(ep, &msg, &compare, &compare_desc, 1, &result,
-				    &result_desc, 1, x->flags);
+				    &result_desc, 1, flags);
 }
 
-int weft_post(struct fid_ep *ep, struct weft_op *op)
+int weft_post(struct fid_ep *ep, struct weft_op *op, uint64_t more)
 {
 	if (op->slot) {
 		op->slot->token = op->token;
@@ -268,24 +289,24 @@ int weft_post(struct fid_ep *ep, struct weft_op *op)
 	case WEFT_TSEND:
 	case WEFT_TRECV:
 	case WEFT_TINJECT:
-		return ep->tagged ? (int)post_tagged(ep, op) : -FI_ENOSYS;
+		return ep->tagged ? (int)post_tagged(ep, op, more) : -FI_ENOSYS;
 	case WEFT_SEND:
 	case WEFT_RECV:
 	case WEFT_INJECT:
-		return ep->msg ? (int)post_message(ep, op) : -FI_ENOSYS;
+		return ep->msg ? (int)post_message(ep, op, more) : -FI_ENOSYS;
 	case WEFT_READ:
 	case WEFT_WRITE:
 	case WEFT_WRITE_INJECT:
 		if (!ep->rma)
 			return -FI_ENOSYS;
-		return op->extra ? (int)post_rma(ep, op) : -FI_EINVAL;
+		return op->extra ? (int)post_rma(ep, op, more) : -FI_EINVAL;
 	case WEFT_ATOMIC:
 	case WEFT_ATOMIC_INJECT:
 	case WEFT_FETCH:
 	case WEFT_COMPARE:
 		if (!ep->atomic)
 			return -FI_ENOSYS;
-		return op->extra ? (int)post_atomic(ep, op) : -FI_EINVAL;
+		return op->extra ? (int)post_atomic(ep, op, more) : -FI_EINVAL;
 	}
 	return -FI_EINVAL;
 }

@@ -112,7 +112,9 @@ struct weft_op {
 	struct weft_extra *extra; // NULL: the plain form of the call
 };
 
-int weft_post(struct fid_ep *ep, struct weft_op *op);
+// more is 0, or FI_MORE with the endpoint's default flags for such operations:
+// only the message form of a call takes flags, and it takes no defaults.
+int weft_post(struct fid_ep *ep, struct weft_op *op, uint64_t more);
 
 #define WEFT_TEXTS 8
 #define WEFT_TEXT_SIZE 128
@@ -151,7 +153,9 @@ struct weft_turn {
 	int32_t error;
 	uint32_t text_count;
 	uint32_t no_source; // the provider does not tell who sent
-	uint32_t pad;
+	uint32_t batch;	    // operations that are posted together carry FI_MORE
+	uint64_t send_flags; // the endpoint's defaults, for those that do
+	uint64_t receive_flags;
 	char texts[WEFT_TEXTS][WEFT_TEXT_SIZE];
 };
 

@@ -7,43 +7,125 @@
 // of a turn's operations is left for the next turn.
 #define REFUSALS 8
 
+// Who is out of room in this turn. An operation must not overtake an earlier one
+// of its direction, so that the later ones of the same peer are not tried.
+struct refusals {
+	uint64_t peers[REFUSALS];
+	int count;
+	int receives;
+};
+
+static int is_receive(const struct weft_op *op)
+{
+	return op->kind == WEFT_TRECV || op->kind == WEFT_RECV;
+}
+
+static int is_refused(const struct refusals *r, const struct weft_op *op)
+{
+	int k;
+
+	if (is_receive(op))
+		return r->receives;
+	if (r->count == REFUSALS)
+		return 1;
+	for (k = 0; k < r->count; k++)
+		if (r->peers[k] == op->peer)
+			return 1;
+	return 0;
+}
+
+static void refuse(struct refusals *r, const struct weft_op *op)
+{
+	if (is_receive(op))
+		r->receives = 1;
+	else
+		r->peers[r->count++] = op->peer;
+}
+
+// Operations of one family go through the same calls of the endpoint.
+enum { TAGGED_SENDS, TAGGED_RECEIVES, SENDS, RECEIVES, REMOTE, ATOMICS, FAMILIES };
+
+static int family(const struct weft_op *op)
+{
+	switch (op->kind) {
+	case WEFT_TSEND:
+	case WEFT_TINJECT:
+		return TAGGED_SENDS;
+	case WEFT_TRECV:
+		return TAGGED_RECEIVES;
+	case WEFT_SEND:
+	case WEFT_INJECT:
+		return SENDS;
+	case WEFT_RECV:
+		return RECEIVES;
+	case WEFT_READ:
+	case WEFT_WRITE:
+	case WEFT_WRITE_INJECT:
+		return REMOTE;
+	case WEFT_ATOMIC:
+	case WEFT_ATOMIC_INJECT:
+	case WEFT_FETCH:
+	case WEFT_COMPARE:
+		return ATOMICS;
+	}
+	return FAMILIES;
+}
+
+// A peek looks for what is there now, and must not wait for others.
+static int may_wait(const struct weft_op *op)
+{
+	return !op->extra ||
+	       !(op->extra->flags & (FI_PEEK | FI_CLAIM | FI_DISCARD));
+}
+
+// more returns the flags of an operation that the provider may hold back until the
+// next one, or 0 if there is none of its family that will surely be tried: what is
+// held back is started by a later operation without FI_MORE, or by one that fails,
+// and by nothing else. next is where the search goes on for each family: an
+// operation that is refused stays refused.
+static uint64_t more(const struct weft_turn *t, uint32_t i,
+		     const struct refusals *r, uint32_t *next)
+{
+	const struct weft_op *op = &t->ops[i];
+	int f = family(op);
+	uint32_t k;
+
+	if (f == FAMILIES || !may_wait(op))
+		return 0;
+	k = next[f] > i ? next[f] : i + 1;
+	while (k < t->op_count &&
+	       (family(&t->ops[k]) != f || is_refused(r, &t->ops[k])))
+		k++;
+	next[f] = k;
+	if (k == t->op_count)
+		return 0;
+	return FI_MORE | (is_receive(op) ? t->receive_flags : t->send_flags);
+}
+
 static void post_all(struct weft_turn *t)
 {
-	uint64_t refused[REFUSALS];
-	int receives_refused = 0;
-	uint32_t n = 0, i, k;
+	struct refusals refused;
+	uint32_t next[FAMILIES] = { 0 };
+	uint32_t i;
 
+	refused.count = refused.receives = 0;
 	t->posted = 0;
 	for (i = 0; i < t->op_count; i++) {
 		struct weft_op *op = &t->ops[i];
-		int receive = op->kind == WEFT_TRECV || op->kind == WEFT_RECV;
 
-		// An operation must not overtake an earlier one of its direction.
-		if (receive && receives_refused) {
+		if (is_refused(&refused, op)) {
 			op->result = -FI_EAGAIN;
 			continue;
 		}
-		if (!receive) {
-			for (k = 0; k < n; k++)
-				if (refused[k] == op->peer)
-					break;
-			if (k < n || n == REFUSALS) {
-				op->result = -FI_EAGAIN;
-				continue;
-			}
-		}
-		op->result = weft_post(t->ep, op);
+		op->result = weft_post(t->ep, op,
+				       t->batch ? more(t, i, &refused, next) : 0);
 		// shm says this when its queue of receives is full.
 		if (op->result == -FI_ENOMEM)
 			op->result = -FI_EAGAIN;
 		if (op->result == 0)
 			t->posted++;
-		else if (op->result == -FI_EAGAIN) {
-			if (receive)
-				receives_refused = 1;
-			else
-				refused[n++] = op->peer;
-		}
+		else if (op->result == -FI_EAGAIN)
+			refuse(&refused, op);
 	}
 }
 

@@ -115,6 +115,17 @@ func (t *Turn) Free() {
 	*t = Turn{}
 }
 
+// Batch says whether operations of a turn tell the provider that more of their
+// family follow at once (FI_MORE). send and receive are the endpoint's default
+// flags, which those operations then have to carry.
+func (t *Turn) Batch(on bool, send, receive uint64) {
+	t.c.batch = 0
+	if on {
+		t.c.batch = 1
+	}
+	t.c.send_flags, t.c.receive_flags = C.uint64_t(send), C.uint64_t(receive)
+}
+
 // Take posts the first posts of Ops, in order, and fills in up to reap of
 // Completions; it returns how many. While there is nothing to read it tries
 // spins times more, and then blocks for up to waitMS milliseconds.

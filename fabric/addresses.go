@@ -11,7 +11,8 @@ import (
 )
 
 // AddressVector holds the peers that endpoints send to (fid_av). One goroutine
-// at a time may use it, together with the endpoints that are bound to it.
+// at a time may use it, together with the endpoints that are bound to it. Peers
+// may come and go while operations with others are in flight.
 type AddressVector struct {
 	handle
 	raw    cgo.AddressVector
@@ -23,6 +24,8 @@ type AddressVector struct {
 	peers map[Address]int
 	// shared says that others may have inserted peers too.
 	shared bool
+	domain *Domain
+	names  map[Address]string // of shm's; the lock of neighbours guards them
 }
 
 // AddressVectorConfig describes an address vector. The zero value works.
@@ -33,7 +36,7 @@ type AddressVectorConfig struct {
 	// one host; zero leaves it to the provider.
 	Peers, PeersPerNode uint64
 	// ReceiveBits is how many bits of an address name a receive context of the
-	// peer; see FI_NAMED_RX_CTX of libfabric.
+	// peer, from the top (NamedReceiveContexts); see [Address.Context].
 	ReceiveBits int
 	// Name shares the vector with the processes of this host that open it by
 	// the same name (SharedAddressVectors); ReadOnly leaves inserting to them.
@@ -64,10 +67,7 @@ func (d *Domain) OpenAddressVectorConfig(config AddressVectorConfig) (*AddressVe
 		config.Type = AddressTable
 	}
 	if config.ReceiveBits < 0 || config.ReceiveBits > 32 {
-		return nil, &Error{
-			Op: "fi_av_open", Provider: d.provider, Errno: errnoInvalid,
-			Detail: "0 to 32 bits of an address can name a receive context, not " + strconv.Itoa(config.ReceiveBits),
-		}
+		return nil, d.invalid("fi_av_open", "0 to 32 bits of an address can name a receive context, not "+strconv.Itoa(config.ReceiveBits))
 	}
 	if err := d.enter(); err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func (d *Domain) OpenAddressVectorConfig(config AddressVectorConfig) (*AddressVe
 	}
 	v := &AddressVector{
 		raw: opened, format: d.info.AddressFormat(), kind: config.Type,
-		length: addressLength(d.info), peers: make(map[Address]int), shared: config.Name != "",
+		length: addressLength(d.info), peers: make(map[Address]int), shared: config.Name != "", domain: d,
 	}
 	v.open("address vector", d.provider, &d.handle)
 	return v, nil
@@ -118,9 +118,10 @@ func (v *AddressVector) Type() AddressVectorType { return v.kind }
 // Len is how many peers have been inserted and not removed.
 func (v *AddressVector) Len() int { return len(v.peers) }
 
-// Insert makes a peer known by its endpoint's name. An address that the
-// provider cannot have made is refused with ErrInvalid, because libfabric reads
-// as many bytes as the address should have. It does not keep the bytes.
+// Insert makes a peer known by its endpoint's name, and returns what stands for
+// it in operations (Op.Peer). An address that the provider cannot have made is
+// refused with ErrInvalid, because libfabric reads as many bytes as the address
+// should have. It does not keep the bytes.
 //
 // Implements: int fi_av_insert(...)
 func (v *AddressVector) Insert(address []byte) (Address, error) {
@@ -139,16 +140,24 @@ func (v *AddressVector) insert(address []byte) (Address, error) {
 	if code != 0 {
 		return AddressAny, fail("fi_av_insert", v.provider, int(code))
 	}
-	v.peers[Address(peer)]++
+	v.met(Address(peer), address)
 	return Address(peer), nil
 }
 
-// check refuses an address that the provider cannot have made.
+// met counts a peer that was inserted.
+func (v *AddressVector) met(peer Address, address []byte) {
+	v.peers[peer]++
+	if core(v.provider) == "shm" {
+		onThisHost.meet(v, peer, address)
+	}
+}
+
+// check refuses an address that the provider cannot have made, or cannot reach.
 func (v *AddressVector) check(op string, address []byte) error {
 	if detail := v.wrong(address); detail != "" {
-		return &Error{Op: op, Provider: v.provider, Errno: errnoInvalid, Detail: detail}
+		return v.invalid(op, detail)
 	}
-	return nil
+	return checkOwner(op, v.provider, address)
 }
 
 // wrong says what is wrong with an address, which may come from anywhere.
@@ -229,7 +238,7 @@ func (v *AddressVector) InsertAll(addresses [][]byte) ([]Inserted, error) {
 			results[i] = Inserted{AddressAny, v.notInserted(code, codes[n])}
 			continue
 		}
-		v.peers[Address(peers[n])]++
+		v.met(Address(peers[n]), addresses[i])
 		results[i] = Inserted{Address: Address(peers[n])}
 	}
 	return results, nil
@@ -271,7 +280,7 @@ func (v *AddressVector) InsertService(host, service string) (Address, error) {
 
 func (v *AddressVector) checkService(op, host, service string) error {
 	if host == "" || service == "" || len(host)+len(service) > longestAddress {
-		return &Error{Op: op, Provider: v.provider, Errno: errnoInvalid, Detail: "it needs a host and a service"}
+		return v.invalid(op, "it needs a host and a service")
 	}
 	return nil
 }
@@ -293,10 +302,7 @@ func (v *AddressVector) InsertSymmetric(host string, hosts int, service string, 
 		return nil, err
 	}
 	if hosts < 1 || services < 1 || hosts > mostSymmetric/services {
-		return nil, &Error{
-			Op: "fi_av_insertsym", Provider: v.provider, Errno: errnoInvalid,
-			Detail: "hosts times services is 1 to " + strconv.Itoa(mostSymmetric),
-		}
+		return nil, v.invalid("fi_av_insertsym", "hosts times services is 1 to "+strconv.Itoa(mostSymmetric))
 	}
 	if core(v.provider) == "sockets" {
 		return v.insertCounting(host, hosts, service, services)
@@ -364,7 +370,8 @@ func (v *AddressVector) known(op string, peer Address) error {
 
 // Lookup returns the address of a peer in the provider's format, as Insert
 // takes it; it need not be the same bytes: shm of libfabric 2.x leaves
-// "fi_shm://" out. ErrNotFound says that the peer is not known here.
+// "fi_shm://" out. The caller may keep the bytes. ErrNotFound says that the peer
+// is not known here.
 //
 // Implements: int fi_av_lookup(...)
 func (v *AddressVector) Lookup(peer Address) ([]byte, error) {
@@ -430,10 +437,7 @@ func (v *AddressVector) RemoveAll(peers []Address) error {
 			return err
 		}
 		if !v.shared && times[peer] > v.peers[peer] {
-			return &Error{
-				Op: "fi_av_remove", Provider: v.provider, Errno: errnoInvalid,
-				Detail: "the peer " + strconv.FormatUint(uint64(peer), 10) + " is to be removed more often than it was inserted",
-			}
+			return v.invalid("fi_av_remove", "the peer "+strconv.FormatUint(uint64(peer), 10)+" is to be removed more often than it was inserted")
 		}
 		raw[i] = uint64(peer)
 	}
@@ -443,9 +447,10 @@ func (v *AddressVector) RemoveAll(peers []Address) error {
 	for peer, n := range times {
 		if v.peers[peer] -= n; v.peers[peer] <= 0 {
 			delete(v.peers, peer)
+			onThisHost.forget(v, peer)
 		}
 	}
-	return nil
+	return onThisHost.endAll(v.domain)
 }
 
 // Close closes the vector. ErrBusy says which endpoints and sets still use it.

@@ -26,15 +26,15 @@ type CollectiveUse uint64
 
 // The uses of a set.
 const (
-	ForBarrier       = CollectiveUse(cgo.SetBarrier)       // FI_BARRIER_SET
-	ForBroadcast     = CollectiveUse(cgo.SetBroadcast)     // FI_BROADCAST_SET
-	ForAllToAll      = CollectiveUse(cgo.SetAllToAll)      // FI_ALLTOALL_SET
-	ForAllReduce     = CollectiveUse(cgo.SetAllReduce)     // FI_ALLREDUCE_SET
-	ForAllGather     = CollectiveUse(cgo.SetAllGather)     // FI_ALLGATHER_SET
-	ForReduceScatter = CollectiveUse(cgo.SetReduceScatter) // FI_REDUCE_SCATTER_SET
-	ForReduce        = CollectiveUse(cgo.SetReduce)        // FI_REDUCE_SET
-	ForScatter       = CollectiveUse(cgo.SetScatter)       // FI_SCATTER_SET
-	ForGather        = CollectiveUse(cgo.SetGather)        // FI_GATHER_SET
+	ForBarrier       CollectiveUse = CollectiveUse(cgo.SetBarrier)       // FI_BARRIER_SET
+	ForBroadcast     CollectiveUse = CollectiveUse(cgo.SetBroadcast)     // FI_BROADCAST_SET
+	ForAllToAll      CollectiveUse = CollectiveUse(cgo.SetAllToAll)      // FI_ALLTOALL_SET
+	ForAllReduce     CollectiveUse = CollectiveUse(cgo.SetAllReduce)     // FI_ALLREDUCE_SET
+	ForAllGather     CollectiveUse = CollectiveUse(cgo.SetAllGather)     // FI_ALLGATHER_SET
+	ForReduceScatter CollectiveUse = CollectiveUse(cgo.SetReduceScatter) // FI_REDUCE_SCATTER_SET
+	ForReduce        CollectiveUse = CollectiveUse(cgo.SetReduce)        // FI_REDUCE_SET
+	ForScatter       CollectiveUse = CollectiveUse(cgo.SetScatter)       // FI_SCATTER_SET
+	ForGather        CollectiveUse = CollectiveUse(cgo.SetGather)        // FI_GATHER_SET
 )
 
 // AddressSetConfig describes a set. The zero value is an empty set for any use.
@@ -64,10 +64,7 @@ func (v *AddressVector) OpenSet(config AddressSetConfig) (s *AddressSet, err err
 		config.Capacity = max(v.Len(), 1)
 	}
 	if config.Capacity < len(config.Members) || config.Capacity > mostSymmetric || len(config.Key) > longestAddress {
-		return nil, &Error{
-			Op: "fi_av_set", Provider: v.provider, Errno: errnoInvalid,
-			Detail: fmt.Sprintf("a set holds its members, at most %d, and a key has at most %d bytes", mostSymmetric, longestAddress),
-		}
+		return nil, v.invalid("fi_av_set", fmt.Sprintf("a set holds its members, at most %d, and a key has at most %d bytes", mostSymmetric, longestAddress))
 	}
 	raw, code := v.openSet(config)
 	if code != 0 {
@@ -135,9 +132,9 @@ func (s *AddressSet) insert(peer Address) error {
 	}
 	switch {
 	case slices.Contains(s.members, peer):
-		return &Error{Op: op, Provider: s.provider, Errno: errnoInvalid, Detail: fmt.Sprintf("the set has the peer %d already", peer)}
+		return s.invalid(op, fmt.Sprintf("the set has the peer %d already", peer))
 	case len(s.members) == s.capacity:
-		return &Error{Op: op, Provider: s.provider, Errno: errnoInvalid, Detail: fmt.Sprintf("the set was opened for %d members", s.capacity)}
+		return s.invalid(op, fmt.Sprintf("the set was opened for %d members", s.capacity))
 	}
 	if code := s.raw.Insert(uint64(peer)); code != 0 {
 		return fail(op, s.provider, int(code))
@@ -180,10 +177,7 @@ func (s *AddressSet) Union(other *AddressSet) error {
 			return nil
 		}
 		if len(s.members)+len(missing) > s.capacity {
-			return &Error{
-				Op: "fi_av_set_union", Provider: s.provider, Errno: errnoInvalid,
-				Detail: fmt.Sprintf("the set was opened for %d members", s.capacity),
-			}
+			return s.invalid("fi_av_set_union", fmt.Sprintf("the set was opened for %d members", s.capacity))
 		}
 		if err := s.fixed("fi_av_set_union"); err != nil {
 			return err
@@ -219,7 +213,7 @@ func (s *AddressSet) with(op string, other *AddressSet, do func() error) error {
 	}
 	defer s.leave()
 	if other == nil || other.vector != s.vector {
-		return &Error{Op: op, Provider: s.provider, Errno: errnoInvalid, Detail: "the sets are of different address vectors"}
+		return s.invalid(op, "the sets are of different address vectors")
 	}
 	if err := other.enter(); err != nil {
 		return err

@@ -11,8 +11,8 @@ type Direction uint64
 
 // The directions.
 const (
-	Sending   = Direction(cgo.BindTransmit)
-	Receiving = Direction(cgo.BindReceive)
+	Sending   Direction = Direction(cgo.BindTransmit) // FI_TRANSMIT
+	Receiving Direction = Direction(cgo.BindReceive)  // FI_RECV
 )
 
 // defaultFlags are those that may hold for all operations of a direction: the
@@ -30,7 +30,7 @@ func (d Direction) defaultFlags() OpFlags {
 // OperationFlags are the flags that operations of the direction have if they are
 // posted without flags.
 //
-// Implements: int fi_control(struct fid *fid, int command, void *arg)
+// Implements: int fi_control(...)
 func (e *Endpoint) OperationFlags(d Direction) (OpFlags, error) {
 	const op = "fi_control of operation flags"
 	if err := e.enter(); err != nil {
@@ -39,6 +39,9 @@ func (e *Endpoint) OperationFlags(d Direction) (OpFlags, error) {
 	defer e.leave()
 	if d != Sending && d != Receiving {
 		return 0, e.invalid(op, "a direction is Sending or Receiving")
+	}
+	if err := e.whole(op); err != nil {
+		return 0, err
 	}
 	flags, code := e.raw.OperationFlags(uint64(d))
 	return OpFlags(flags &^ uint64(d)), fail(op, e.provider, int(code))
@@ -49,7 +52,7 @@ func (e *Endpoint) OperationFlags(d Direction) (OpFlags, error) {
 // DeliveryComplete, for Receiving WithCompletion. It takes effect for operations
 // posted later.
 //
-// Implements: int fi_control(struct fid *fid, int command, void *arg)
+// Implements: int fi_control(...)
 func (e *Endpoint) SetOperationFlags(d Direction, flags OpFlags) error {
 	const op = "fi_control of operation flags"
 	if err := e.enter(); err != nil {
@@ -59,7 +62,16 @@ func (e *Endpoint) SetOperationFlags(d Direction, flags OpFlags) error {
 	if err := e.checkDefaults(op, d, flags); err != nil {
 		return err
 	}
-	return fail(op, e.provider, int(e.raw.SetOperationFlags(uint64(d)|uint64(flags))))
+	if err := e.whole(op); err != nil {
+		return err
+	}
+	if err := fail(op, e.provider, int(e.raw.SetOperationFlags(uint64(d)|uint64(flags)))); err != nil {
+		return err
+	}
+	if e.batching {
+		e.batch(true)
+	}
+	return nil
 }
 
 func (e *Endpoint) checkDefaults(op string, d Direction, flags OpFlags) error {
@@ -74,7 +86,8 @@ func (e *Endpoint) checkDefaults(op string, d Direction, flags OpFlags) error {
 
 // Alias is an endpoint under another name, with flags of its own for operations
 // that are posted without flags (fi_ep_alias). It shares everything else with
-// the endpoint, and may be used by one goroutine at a time together with it.
+// the endpoint, its queues too, and may be used by one goroutine at a time
+// together with it. It is closed before the endpoint.
 type Alias struct {
 	endpoint *Endpoint
 	of       *Endpoint
@@ -83,7 +96,7 @@ type Alias struct {
 // OpenAlias makes an alias of an enabled endpoint; flags are those of
 // SetOperationFlags.
 //
-// Implements: int fi_ep_alias(struct fid_ep *ep, struct fid_ep **alias_ep, uint64_t flags)
+// Implements: int fi_ep_alias(...)
 func (e *Endpoint) OpenAlias(d Direction, flags OpFlags) (*Alias, error) {
 	const op = "fi_ep_alias"
 	if err := e.enter(); err != nil {
@@ -94,6 +107,9 @@ func (e *Endpoint) OpenAlias(d Direction, flags OpFlags) (*Alias, error) {
 		return nil, e.notEnabled(op)
 	}
 	if err := e.checkDefaults(op, d, flags); err != nil {
+		return nil, err
+	}
+	if err := e.whole(op); err != nil {
 		return nil, err
 	}
 	raw, code := e.raw.Alias(uint64(d) | uint64(flags))

@@ -9,8 +9,9 @@ import (
 )
 
 // Arena is memory outside the Go heap, in whole pages, that stays where it is:
-// for buffers that operations use without copying or pinning. Bytes may be used
-// by anyone who keeps them apart; Close must come when nobody does any more.
+// for buffers that operations use without copying or pinning (Op.Fixed). Any
+// goroutine may call its methods, and use parts of the memory that others do not;
+// Close must come when nobody does any more.
 type Arena struct {
 	handle
 	buf    []byte
@@ -125,10 +126,11 @@ func (a *Arena) Register(d *Domain, c RegionConfig) (*Region, error) {
 	return r, nil
 }
 
-// Close unmaps the memory. ErrBusy says what still uses it.
+// Close gives the memory back. ErrBusy says what still uses it. An operation in
+// flight that does all the same gets or leaves nothing sensible.
 func (a *Arena) Close() error {
 	return a.close(func() error {
-		if err := unix.Munmap(a.mapped); err != nil {
+		if err := endedArenas.end(a.mapped); err != nil {
 			return systemError("munmap", err)
 		}
 		arenaBytes.Add(-int64(len(a.mapped)))

@@ -13,32 +13,37 @@ type DataType uint32
 
 // The data types.
 const (
-	Int8          = DataType(cgo.TypeInt8)
-	Uint8         = DataType(cgo.TypeUint8)
-	Int16         = DataType(cgo.TypeInt16)
-	Uint16        = DataType(cgo.TypeUint16)
-	Int32         = DataType(cgo.TypeInt32)
-	Uint32        = DataType(cgo.TypeUint32)
-	Int64         = DataType(cgo.TypeInt64)
-	Uint64        = DataType(cgo.TypeUint64)
-	Float32       = DataType(cgo.TypeFloat)
-	Float64       = DataType(cgo.TypeDouble)
-	Complex64     = DataType(cgo.TypeFloatComplex)
-	Complex128    = DataType(cgo.TypeDoubleComplex)
-	LongDouble    = DataType(cgo.TypeLongDouble)        // 16 bytes, no Go type
-	LongDoubleCpx = DataType(cgo.TypeLongDoubleComplex) // 32 bytes, no Go type
-	Int128        = DataType(cgo.TypeInt128)            // no Go type
-	Uint128       = DataType(cgo.TypeUint128)           // no Go type
+	Int8          DataType = DataType(cgo.TypeInt8)
+	Uint8         DataType = DataType(cgo.TypeUint8)
+	Int16         DataType = DataType(cgo.TypeInt16)
+	Uint16        DataType = DataType(cgo.TypeUint16)
+	Int32         DataType = DataType(cgo.TypeInt32)
+	Uint32        DataType = DataType(cgo.TypeUint32)
+	Int64         DataType = DataType(cgo.TypeInt64)
+	Uint64        DataType = DataType(cgo.TypeUint64)
+	Float32       DataType = DataType(cgo.TypeFloat)
+	Float64       DataType = DataType(cgo.TypeDouble)
+	Complex64     DataType = DataType(cgo.TypeFloatComplex)
+	Complex128    DataType = DataType(cgo.TypeDoubleComplex)
+	LongDouble    DataType = DataType(cgo.TypeLongDouble)        // 16 bytes, no Go type
+	LongDoubleCpx DataType = DataType(cgo.TypeLongDoubleComplex) // 32 bytes, no Go type
+	Int128        DataType = DataType(cgo.TypeInt128)            // no Go type
+	Uint128       DataType = DataType(cgo.TypeUint128)           // no Go type
 )
 
-var typeSizes = map[DataType]int{
+var typeSizes = [...]uint8{
 	Int8: 1, Uint8: 1, Int16: 2, Uint16: 2, Int32: 4, Uint32: 4, Int64: 8, Uint64: 8,
 	Float32: 4, Float64: 8, Complex64: 8, Complex128: 16, LongDouble: 16, LongDoubleCpx: 32,
 	Int128: 16, Uint128: 16,
 }
 
 // Size is the size of a value in bytes, 0 for a type that does not exist.
-func (t DataType) Size() int { return typeSizes[t] }
+func (t DataType) Size() int {
+	if int(t) >= len(typeSizes) {
+		return 0
+	}
+	return int(typeSizes[t])
+}
 
 // String is libfabric's name of the type (fi_tostr).
 func (t DataType) String() string { return cgo.TypeName(uint32(t)) }
@@ -47,43 +52,45 @@ func (t DataType) String() string { return cgo.TypeName(uint32(t)) }
 type AtomicOp uint32
 
 // The atomic operations. Those from CompareSwap on are for OpCompare, AtomicRead
-// is for OpFetch, and the others are for OpAtomic and OpFetch.
+// is for OpFetch, and the others are for OpAtomic, OpAtomicInject and OpFetch.
 const (
-	Min                = AtomicOp(cgo.OpMin)
-	Max                = AtomicOp(cgo.OpMax)
-	Sum                = AtomicOp(cgo.OpSum)
-	Product            = AtomicOp(cgo.OpProduct)
-	LogicalOr          = AtomicOp(cgo.OpLogicalOr)
-	LogicalAnd         = AtomicOp(cgo.OpLogicalAnd)
-	BitOr              = AtomicOp(cgo.OpBitOr)
-	BitAnd             = AtomicOp(cgo.OpBitAnd)
-	LogicalXor         = AtomicOp(cgo.OpLogicalXor)
-	BitXor             = AtomicOp(cgo.OpBitXor)
-	AtomicRead         = AtomicOp(cgo.OpAtomicRead)
-	AtomicWrite        = AtomicOp(cgo.OpAtomicWrite)
-	CompareSwap        = AtomicOp(cgo.OpCompareSwap)        // if equal
-	CompareSwapNot     = AtomicOp(cgo.OpCompareSwapNot)     // if not equal
-	CompareSwapAtMost  = AtomicOp(cgo.OpCompareSwapAtMost)  // if compare <= there
-	CompareSwapBelow   = AtomicOp(cgo.OpCompareSwapBelow)   // if compare < there
-	CompareSwapAtLeast = AtomicOp(cgo.OpCompareSwapAtLeast) // if compare >= there
-	CompareSwapAbove   = AtomicOp(cgo.OpCompareSwapAbove)   // if compare > there
-	MaskedSwap         = AtomicOp(cgo.OpMaskedSwap)         // the bits that are set in compare
+	Min                AtomicOp = AtomicOp(cgo.OpMin)
+	Max                AtomicOp = AtomicOp(cgo.OpMax)
+	Sum                AtomicOp = AtomicOp(cgo.OpSum)
+	Product            AtomicOp = AtomicOp(cgo.OpProduct)
+	LogicalOr          AtomicOp = AtomicOp(cgo.OpLogicalOr)
+	LogicalAnd         AtomicOp = AtomicOp(cgo.OpLogicalAnd)
+	BitOr              AtomicOp = AtomicOp(cgo.OpBitOr)
+	BitAnd             AtomicOp = AtomicOp(cgo.OpBitAnd)
+	LogicalXor         AtomicOp = AtomicOp(cgo.OpLogicalXor)
+	BitXor             AtomicOp = AtomicOp(cgo.OpBitXor)
+	AtomicRead         AtomicOp = AtomicOp(cgo.OpAtomicRead)
+	AtomicWrite        AtomicOp = AtomicOp(cgo.OpAtomicWrite)
+	CompareSwap        AtomicOp = AtomicOp(cgo.OpCompareSwap)        // if equal
+	CompareSwapNot     AtomicOp = AtomicOp(cgo.OpCompareSwapNot)     // if not equal
+	CompareSwapAtMost  AtomicOp = AtomicOp(cgo.OpCompareSwapAtMost)  // if compare <= there
+	CompareSwapBelow   AtomicOp = AtomicOp(cgo.OpCompareSwapBelow)   // if compare < there
+	CompareSwapAtLeast AtomicOp = AtomicOp(cgo.OpCompareSwapAtLeast) // if compare >= there
+	CompareSwapAbove   AtomicOp = AtomicOp(cgo.OpCompareSwapAbove)   // if compare > there
+	MaskedSwap         AtomicOp = AtomicOp(cgo.OpMaskedSwap)         // the bits that are set in compare
 )
 
 // String is libfabric's name of the operation (fi_tostr).
 func (o AtomicOp) String() string { return cgo.AtomicName(uint32(o)) }
 
 // Atomic is what an atomic operation has beyond its buffer, or buffers, which hold
-// the values to combine with those at Remote. It belongs to the operation until
-// that completes.
+// the values to combine with those at Remote. Its Result and Compare belong to
+// the operation until that completes; the Atomic itself is the caller's again
+// when Turn returns.
 type Atomic struct {
-	Type      DataType
-	Operation AtomicOp
-	// Result is where OpFetch and OpCompare put what was there before, as long
-	// as the values.
+	Type      DataType // of the values, here and there
+	Operation AtomicOp // such as Sum
+	// Result is where OpFetch and OpCompare put what was there before. It has as
+	// many bytes as the values. Descriptors cover it, and Compare, where the
+	// device needs registration.
 	Result           []byte
 	ResultDescriptor Descriptor
-	// Compare is what OpCompare compares with, as long as the values.
+	// Compare is what OpCompare compares with. It has as many bytes as the values.
 	Compare           []byte
 	CompareDescriptor Descriptor
 	// Count is the number of values, for OpFetch with AtomicRead and no Buf.
@@ -143,14 +150,15 @@ type Number interface {
 // TypeOf is the data type of a Go type.
 func TypeOf[T Number]() DataType { return kindTypes[reflect.TypeFor[T]().Kind()] }
 
-var kindTypes = map[reflect.Kind]DataType{
+var kindTypes = [...]DataType{
 	reflect.Int8: Int8, reflect.Uint8: Uint8, reflect.Int16: Int16, reflect.Uint16: Uint16,
 	reflect.Int32: Int32, reflect.Uint32: Uint32, reflect.Int64: Int64, reflect.Uint64: Uint64,
 	reflect.Float32: Float32, reflect.Float64: Float64,
 	reflect.Complex64: Complex64, reflect.Complex128: Complex128,
 }
 
-// BytesOf is the memory of a slice of numbers, for Op.Buf and Atomic.
+// BytesOf is the memory of a slice of numbers, for Op.Buf and Atomic: the same
+// memory, and no copy.
 func BytesOf[T Number](values []T) []byte {
 	var v T
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), len(values)*int(unsafe.Sizeof(v)))
@@ -170,7 +178,10 @@ func (e *Endpoint) AtomicLimit(kind OpKind, t DataType, o AtomicOp) (int, error)
 		return 0, e.notEnabled("fi_atomicvalid")
 	}
 	if kind != OpAtomic && kind != OpFetch && kind != OpCompare {
-		return 0, &Error{Op: "fi_atomicvalid", Provider: e.provider, Errno: errnoInvalid, Detail: kind.String() + " is no atomic operation"}
+		return 0, e.invalid("fi_atomicvalid", kind.String()+" is no atomic operation")
+	}
+	if err := e.whole("fi_atomicvalid"); err != nil {
+		return 0, err
 	}
 	n, code := e.raw.AtomicLimit(kinds[kind].code, uint32(t), uint32(o))
 	return n, fail("fi_atomicvalid", e.provider, int(code))
@@ -192,7 +203,7 @@ func (d *Domain) AtomicLimit(kind OpKind, t DataType, o AtomicOp) (int, error) {
 	case OpCompare:
 		flags = cgo.QueryCompare
 	default:
-		return 0, &Error{Op: "fi_query_atomic", Provider: d.provider, Errno: errnoInvalid, Detail: kind.String() + " is no atomic operation"}
+		return 0, d.invalid("fi_query_atomic", kind.String()+" is no atomic operation")
 	}
 	n, _, code := d.raw.QueryAtomic(uint32(t), uint32(o), flags)
 	return n, fail("fi_query_atomic", d.provider, int(code))

@@ -69,6 +69,7 @@ func (i *Info) Receive() ReceiveAttributes {
 // Limits are how much a domain holds (fi_domain_attr). They are the best case:
 // other programs use the same device.
 type Limits struct {
+	// Endpoints, CompletionQueues and Counters are how many of each.
 	Endpoints, CompletionQueues, Counters uint64
 	// Regions is how many registrations; 0 where the provider does not say.
 	Regions uint64

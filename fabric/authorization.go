@@ -4,7 +4,8 @@ import "github.com/weft-go/weft/cgo"
 
 // InsertKey adds an authorization key to an address vector of a domain whose
 // endpoints have several. The address stands for all peers with the key. The
-// key's format is the provider's. libfabric has it from 2.0 on.
+// key's format is the provider's. libfabric has it from 2.0 on; before, it is
+// ErrNotSupported.
 //
 // Implements: int fi_av_insert_auth_key(...)
 func (v *AddressVector) InsertKey(key []byte) (Address, error) {
@@ -13,7 +14,7 @@ func (v *AddressVector) InsertKey(key []byte) (Address, error) {
 	}
 	defer v.leave()
 	if len(key) == 0 || len(key) > longestAddress {
-		return AddressAny, &Error{Op: "fi_av_insert_auth_key", Provider: v.provider, Errno: errnoInvalid, Detail: "a key has 1 to 4096 bytes"}
+		return AddressAny, v.invalid("fi_av_insert_auth_key", "a key has 1 to 4096 bytes")
 	}
 	peer, code := v.raw.InsertAuthKey(key)
 	if code != 0 {
@@ -24,7 +25,7 @@ func (v *AddressVector) InsertKey(key []byte) (Address, error) {
 }
 
 // LookupKey returns the authorization key of a peer. libfabric has it from 2.0
-// on.
+// on; before, it is ErrNotSupported.
 //
 // Implements: int fi_av_lookup_auth_key(...)
 func (v *AddressVector) LookupKey(peer Address) ([]byte, error) {
@@ -44,7 +45,7 @@ func (v *AddressVector) LookupKey(peer Address) ([]byte, error) {
 }
 
 // SetUserID gives a peer the number that completions name it by, in a vector
-// with UserIDs. libfabric has it from 2.0 on.
+// with UserIDs. libfabric has it from 2.0 on; before, it is ErrNotSupported.
 //
 // Implements: int fi_av_set_user_id(...)
 func (v *AddressVector) SetUserID(peer, id Address) error {

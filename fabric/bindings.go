@@ -15,8 +15,9 @@ import (
 // endpoint holds them until it is closed.
 type Bindings struct {
 	Vector *AddressVector
-	// Send and Receive are where operations complete; they may be the same.
-	// With two, Turn reads both, and TurnWait blocks in Send alone.
+	// Send and Receive are where operations complete; they may be the same. An
+	// endpoint with one of them does nothing in the other direction. With two,
+	// Turn reads both, and TurnWait blocks in Send alone.
 	Send, Receive *CompletionQueue
 	// Events tells about connections and failures. A reliable datagram endpoint
 	// needs it too: without one, the efa provider ends the process on an
@@ -38,10 +39,10 @@ type CounterBinding struct {
 
 // EnableWith binds the endpoint to what it works with and makes it ready. It can
 // be called once; an endpoint for which it failed within libfabric can only be
-// closed. ErrInvalid says what is missing or does not fit.
+// closed. ErrInvalid says what is missing or does not fit. What was bound cannot
+// be closed before the endpoint.
 //
-// Implements: int fi_ep_bind(struct fid_ep *ep, struct fid *bfid, uint64_t flags)
-// Implements: int fi_enable(struct fid_ep *ep)
+// Implements: int fi_ep_bind(...), fi_enable(...)
 func (e *Endpoint) EnableWith(b Bindings) error {
 	if err := e.enter(); err != nil {
 		return err
@@ -59,7 +60,7 @@ func (e *Endpoint) EnableWith(b Bindings) error {
 	if err := b.bind(e); err != nil {
 		return err
 	}
-	e.connection.events = b.Events
+	e.connection.events, e.neighbour.vector = b.Events, b.Vector
 	if b.SharedReceive != nil {
 		e.connection.part = sharingReceive
 		e.connection.restricted.Store(true)

@@ -8,49 +8,6 @@ import (
 	"github.com/weft-go/weft/fabric"
 )
 
-// An endpoint with a queue for each direction, and with counters beside them.
-func TestSeparateQueues(t *testing.T) {
-	for _, provider := range []string{"sockets", "tcp", "shm", "net"} {
-		t.Run(provider, func(t *testing.T) {
-			info := datagramsFor(t, provider, fabric.Messages|fabric.TaggedMessages)
-			c := openCorner(t, info)
-			send, receive := c.queue(t), c.queue(t)
-			a, va := c.endpoint(t, info, fabric.Bindings{Events: c.events, Send: send, Receive: receive})
-			b, _ := c.endpoint(t, info, fabric.Bindings{Events: c.events})
-			toB := insert(t, va, b.e)
-			toA := insert(t, va, a.e)
-			got := make([]byte, 8)
-			b.must(t, fabric.Op{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Tag: 1, Buf: got})
-			a.must(t, fabric.Op{Kind: fabric.OpTaggedSend, Peer: toB, Tag: 1, Buf: []byte("there"), Context: 6}, b)
-			require.Zero(t, receive.InFlight())
-			done := b.completion(t, a)
-			require.NoError(t, done.Err)
-			require.Equal(t, "there", string(got[:done.Len]))
-			require.EqualValues(t, 6, a.completion(t, b).Context)
-
-			// To itself, so that both queues have something.
-			op := a.must(t, fabric.Op{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Tag: 2, Buf: got})
-			require.Equal(t, 1, receive.InFlight())
-			require.Zero(t, send.InFlight())
-			if provider != "shm" {
-				a.must(t, fabric.Op{Kind: fabric.OpTaggedSend, Peer: toA, Tag: 2, Buf: []byte("self")})
-				kinds := map[fabric.OpKind]bool{}
-				for len(kinds) < 2 {
-					done := a.completion(t)
-					require.NoError(t, done.Err)
-					kinds[done.Kind] = true
-				}
-				require.Equal(t, map[fabric.OpKind]bool{fabric.OpTaggedSend: true, fabric.OpTaggedReceive: true}, kinds)
-				op = a.must(t, fabric.Op{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Tag: 3, Buf: got})
-			}
-			require.NoError(t, a.e.Cancel(op.Token))
-			require.ErrorIs(t, a.completion(t).Err, fabric.ErrCanceled)
-			require.ErrorIs(t, send.Close(), fabric.ErrBusy)
-			require.ErrorIs(t, receive.Close(), fabric.ErrBusy)
-		})
-	}
-}
-
 func TestEnableWithState(t *testing.T) {
 	for _, provider := range []string{"sockets", "tcp", "shm", "net"} {
 		t.Run(provider, func(t *testing.T) {

@@ -59,8 +59,9 @@ type PoolConfig struct {
 	Region *Region
 }
 
-// Buffer is a piece of a pool. It is a value: copies of it stand for the same
-// piece, and all are void after Put.
+// Buffer is a piece of a pool, which Get gives and Put takes back. It is a value:
+// copies of it stand for the same piece, and all are void after Put. What is in
+// it is for one goroutine at a time.
 type Buffer struct {
 	pool       *Pool
 	bytes      []byte
@@ -143,8 +144,9 @@ func (p *Pool) carve() {
 	}
 }
 
-// Get returns a buffer of length bytes, whose content is whatever was there. ErrAgain
-// says that all are out: Put one and try again.
+// Get returns a buffer of length bytes, whose content is whatever was there.
+// ErrAgain says that none of the size is free: Put one and try again. It does not
+// allocate, that error included.
 func (p *Pool) Get(length int) (Buffer, error) {
 	level := 0
 	if blocks := (length + p.unit - 1) / p.unit; blocks > 1 {

@@ -9,75 +9,75 @@ type Capabilities uint64
 // The capabilities that a program asks for, and gets only if it does.
 const (
 	// Messages are sent and received (FI_MSG).
-	Messages = Capabilities(cgo.CapMessage)
+	Messages Capabilities = Capabilities(cgo.CapMessage)
 	// TaggedMessages are received by their tags (FI_TAGGED).
-	TaggedMessages = Capabilities(cgo.CapTagged)
+	TaggedMessages Capabilities = Capabilities(cgo.CapTagged)
 	// RemoteMemory is read and written (FI_RMA).
-	RemoteMemory = Capabilities(cgo.CapRMA)
+	RemoteMemory Capabilities = Capabilities(cgo.CapRMA)
 	// Atomics change remote memory by atomic operations (FI_ATOMIC).
-	Atomics = Capabilities(cgo.CapAtomic)
+	Atomics Capabilities = Capabilities(cgo.CapAtomic)
 	// Multicast sends to groups of endpoints (FI_MULTICAST).
-	Multicast = Capabilities(cgo.CapMulticast)
+	Multicast Capabilities = Capabilities(cgo.CapMulticast)
 	// Collectives involve all members of a group (FI_COLLECTIVE).
-	Collectives = Capabilities(cgo.CapCollective)
+	Collectives Capabilities = Capabilities(cgo.CapCollective)
 	// DirectedReceive has receives take messages of one source only
 	// (FI_DIRECTED_RECV).
-	DirectedReceive = Capabilities(cgo.CapDirected)
+	DirectedReceive Capabilities = Capabilities(cgo.CapDirected)
 	// TaggedDirectedReceive is DirectedReceive for tagged messages alone
 	// (FI_TAGGED_DIRECTED_RECV). libfabric has it from 2.0 on.
-	TaggedDirectedReceive = Capabilities(cgo.CapTaggedDirectedReceive)
+	TaggedDirectedReceive Capabilities = Capabilities(cgo.CapTaggedDirectedReceive)
 	// ExactDirectedReceive says that every receive names its source
 	// (FI_EXACT_DIRECTED_RECV). libfabric has it from 2.0 on.
-	ExactDirectedReceive = Capabilities(cgo.CapExactDirectedReceive)
+	ExactDirectedReceive Capabilities = Capabilities(cgo.CapExactDirectedReceive)
 	// MultiReceiveBuffers take several messages each (FI_MULTI_RECV).
-	MultiReceiveBuffers = Capabilities(cgo.CapMultiReceive)
+	MultiReceiveBuffers Capabilities = Capabilities(cgo.CapMultiReceive)
 	// TaggedMultiReceiveBuffers are the same for tagged messages
 	// (FI_TAGGED_MULTI_RECV). libfabric has them from 2.0 on.
-	TaggedMultiReceiveBuffers = Capabilities(cgo.CapTaggedMultiReceive)
+	TaggedMultiReceiveBuffers Capabilities = Capabilities(cgo.CapTaggedMultiReceive)
 	// NamedReceiveContexts lets a peer choose the receive context
 	// (FI_NAMED_RX_CTX).
-	NamedReceiveContexts = Capabilities(cgo.CapNamedReceiveContext)
+	NamedReceiveContexts Capabilities = Capabilities(cgo.CapNamedReceiveContext)
 	// DeviceBuffers are memory of GPUs and the like (FI_HMEM).
-	DeviceBuffers = Capabilities(cgo.CapHMEM)
+	DeviceBuffers Capabilities = Capabilities(cgo.CapHMEM)
 	// PersistentMemory can be written remotely and committed (FI_RMA_PMEM).
-	PersistentMemory = Capabilities(cgo.CapPersistent)
+	PersistentMemory Capabilities = Capabilities(cgo.CapPersistent)
 	// RemoteMemoryEvents count or complete at the target (FI_RMA_EVENT).
-	RemoteMemoryEvents = Capabilities(cgo.CapRMAEvent)
+	RemoteMemoryEvents Capabilities = Capabilities(cgo.CapRMAEvent)
 	// TriggeredOperations start when a counter reaches a value (FI_TRIGGER).
-	TriggeredOperations = Capabilities(cgo.CapTrigger)
+	TriggeredOperations Capabilities = Capabilities(cgo.CapTrigger)
 	// FencedOperations wait for those before them (FI_FENCE).
-	FencedOperations = Capabilities(cgo.CapFence)
+	FencedOperations Capabilities = Capabilities(cgo.CapFence)
 	// PeerUserIDs are numbers of the program's own for its peers
 	// (FI_AV_USER_ID).
-	PeerUserIDs = Capabilities(cgo.CapUserID)
+	PeerUserIDs Capabilities = Capabilities(cgo.CapUserID)
 	// PeerProviders work together on one endpoint (FI_PEER).
-	PeerProviders = Capabilities(cgo.CapPeer)
+	PeerProviders Capabilities = Capabilities(cgo.CapPeer)
 )
 
 // The capabilities that narrow others, in the set of an Info all those that
 // apply, in hints where the program does not need the rest.
 const (
-	CanSend      = Capabilities(cgo.CapSend)        // FI_SEND: it can start sends
-	CanReceive   = Capabilities(cgo.CapReceive)     // FI_RECV: it can post receives
-	CanRead      = Capabilities(cgo.CapRead)        // FI_READ: it can read remote memory
-	CanWrite     = Capabilities(cgo.CapWrite)       // FI_WRITE: it can write remote memory
-	CanBeRead    = Capabilities(cgo.CapRemoteRead)  // FI_REMOTE_READ: others can read its memory
-	CanBeWritten = Capabilities(cgo.CapRemoteWrite) // FI_REMOTE_WRITE: others can write its memory
+	CanSend      Capabilities = Capabilities(cgo.CapSend)        // FI_SEND: it can start sends
+	CanReceive   Capabilities = Capabilities(cgo.CapReceive)     // FI_RECV: it can post receives
+	CanRead      Capabilities = Capabilities(cgo.CapRead)        // FI_READ: it can read remote memory
+	CanWrite     Capabilities = Capabilities(cgo.CapWrite)       // FI_WRITE: it can write remote memory
+	CanBeRead    Capabilities = Capabilities(cgo.CapRemoteRead)  // FI_REMOTE_READ: others can read its memory
+	CanBeWritten Capabilities = Capabilities(cgo.CapRemoteWrite) // FI_REMOTE_WRITE: others can write its memory
 )
 
 // The capabilities that a provider may have unasked.
 const (
 	// SourceAddress says that completions tell who sent (FI_SOURCE).
-	SourceAddress = Capabilities(cgo.CapSource)
+	SourceAddress Capabilities = Capabilities(cgo.CapSource)
 	// SourceErrors says that an unknown source is an error of its own, with
 	// its address (FI_SOURCE_ERR).
-	SourceErrors = Capabilities(cgo.CapSourceError)
+	SourceErrors Capabilities = Capabilities(cgo.CapSourceError)
 	// LocalPeers and RemotePeers are those on this host, and on others
 	// (FI_LOCAL_COMM, FI_REMOTE_COMM).
-	LocalPeers  = Capabilities(cgo.CapLocalComm)
-	RemotePeers = Capabilities(cgo.CapRemoteComm)
+	LocalPeers  Capabilities = Capabilities(cgo.CapLocalComm)
+	RemotePeers Capabilities = Capabilities(cgo.CapRemoteComm)
 	// SharedAddressVectors can be shared by processes (FI_SHARED_AV).
-	SharedAddressVectors = Capabilities(cgo.CapSharedAV)
+	SharedAddressVectors Capabilities = Capabilities(cgo.CapSharedAV)
 )
 
 // String lists the set in libfabric's words (fi_tostr).
@@ -90,37 +90,37 @@ type MemoryMode int32
 // The memory modes.
 const (
 	// LocalRegistration: buffers of operations are registered (FI_MR_LOCAL).
-	LocalRegistration = MemoryMode(cgo.MRLocal)
+	LocalRegistration MemoryMode = MemoryMode(cgo.MRLocal)
 	// RawKeys: keys are longer than 64 bits (FI_MR_RAW).
-	RawKeys = MemoryMode(cgo.MRRaw)
+	RawKeys MemoryMode = MemoryMode(cgo.MRRaw)
 	// VirtualAddresses: remote memory is named by its address at the peer, and
 	// not by its offset in the region (FI_MR_VIRT_ADDR).
-	VirtualAddresses = MemoryMode(cgo.MRVirtualAddr)
+	VirtualAddresses MemoryMode = MemoryMode(cgo.MRVirtualAddr)
 	// AllocatedMemory: there are pages behind a region when it is registered
 	// (FI_MR_ALLOCATED).
-	AllocatedMemory = MemoryMode(cgo.MRAllocated)
+	AllocatedMemory MemoryMode = MemoryMode(cgo.MRAllocated)
 	// ProviderKeys: the provider chooses the keys (FI_MR_PROV_KEY).
-	ProviderKeys = MemoryMode(cgo.MRProviderKey)
+	ProviderKeys MemoryMode = MemoryMode(cgo.MRProviderKey)
 	// PageNotices: the program says when pages appear behind a region
 	// (FI_MR_MMU_NOTIFY).
-	PageNotices = MemoryMode(cgo.MRMMUNotify)
+	PageNotices MemoryMode = MemoryMode(cgo.MRMMUNotify)
 	// CountedRegions: regions with remote events are enabled after they were
 	// bound to a counter (FI_MR_RMA_EVENT).
-	CountedRegions = MemoryMode(cgo.MRRMAEvent)
+	CountedRegions MemoryMode = MemoryMode(cgo.MRRMAEvent)
 	// EndpointRegions: regions are bound to endpoints (FI_MR_ENDPOINT).
-	EndpointRegions = MemoryMode(cgo.MREndpoint)
+	EndpointRegions MemoryMode = MemoryMode(cgo.MREndpoint)
 	// DeviceRegistration: memory of devices is registered before use
 	// (FI_MR_HMEM).
-	DeviceRegistration = MemoryMode(cgo.MRHMEM)
+	DeviceRegistration MemoryMode = MemoryMode(cgo.MRHMEM)
 	// CollectiveRegistration: so are the buffers of collectives
 	// (FI_MR_COLLECTIVE).
-	CollectiveRegistration = MemoryMode(cgo.MRCollective)
+	CollectiveRegistration MemoryMode = MemoryMode(cgo.MRCollective)
 
 	// BasicMemory and ScalableMemory are names of old for sets of the above
 	// (FI_MR_BASIC, FI_MR_SCALABLE). They are deprecated; a provider may still
 	// return BasicMemory beside the bits it stands for.
-	BasicMemory    = MemoryMode(cgo.MRBasic)
-	ScalableMemory = MemoryMode(cgo.MRScalable)
+	BasicMemory    MemoryMode = MemoryMode(cgo.MRBasic)
+	ScalableMemory MemoryMode = MemoryMode(cgo.MRScalable)
 )
 
 // String lists the set in libfabric's words (fi_tostr).
@@ -134,16 +134,16 @@ type Mode uint64
 const (
 	// OperationContexts: memory of the program's for each operation in flight
 	// (FI_CONTEXT, FI_CONTEXT2). weft always has it.
-	OperationContexts = Mode(cgo.ModeContext | cgo.ModeContext2)
+	OperationContexts Mode = Mode(cgo.ModeContext | cgo.ModeContext2)
 	// MessagePrefix: room for the provider before each message, of
 	// Info.PrefixSize bytes (FI_MSG_PREFIX).
-	MessagePrefix = Mode(cgo.ModeMessagePrefix)
+	MessagePrefix Mode = Mode(cgo.ModeMessagePrefix)
 	// AsyncVectors: lists of buffers stay in place until completion
 	// (FI_ASYNC_IOV).
-	AsyncVectors = Mode(cgo.ModeAsyncVectors)
+	AsyncVectors Mode = Mode(cgo.ModeAsyncVectors)
 	// ReceiveImmediate: immediate data takes up a posted receive
 	// (FI_RX_CQ_DATA).
-	ReceiveImmediate = Mode(cgo.ModeReceiveImmediate)
+	ReceiveImmediate Mode = Mode(cgo.ModeReceiveImmediate)
 )
 
 // String lists the set in libfabric's words (fi_tostr).
@@ -157,32 +157,32 @@ type Order uint64
 
 // The orders.
 const (
-	ReadAfterRead   = Order(cgo.OrderRAR) // FI_ORDER_RAR
-	ReadAfterWrite  = Order(cgo.OrderRAW) // FI_ORDER_RAW
-	ReadAfterSend   = Order(cgo.OrderRAS) // FI_ORDER_RAS
-	WriteAfterRead  = Order(cgo.OrderWAR) // FI_ORDER_WAR
-	WriteAfterWrite = Order(cgo.OrderWAW) // FI_ORDER_WAW
-	WriteAfterSend  = Order(cgo.OrderWAS) // FI_ORDER_WAS
-	SendAfterRead   = Order(cgo.OrderSAR) // FI_ORDER_SAR
-	SendAfterWrite  = Order(cgo.OrderSAW) // FI_ORDER_SAW
-	SendAfterSend   = Order(cgo.OrderSAS) // FI_ORDER_SAS
+	ReadAfterRead   Order = Order(cgo.OrderRAR) // FI_ORDER_RAR
+	ReadAfterWrite  Order = Order(cgo.OrderRAW) // FI_ORDER_RAW
+	ReadAfterSend   Order = Order(cgo.OrderRAS) // FI_ORDER_RAS
+	WriteAfterRead  Order = Order(cgo.OrderWAR) // FI_ORDER_WAR
+	WriteAfterWrite Order = Order(cgo.OrderWAW) // FI_ORDER_WAW
+	WriteAfterSend  Order = Order(cgo.OrderWAS) // FI_ORDER_WAS
+	SendAfterRead   Order = Order(cgo.OrderSAR) // FI_ORDER_SAR
+	SendAfterWrite  Order = Order(cgo.OrderSAW) // FI_ORDER_SAW
+	SendAfterSend   Order = Order(cgo.OrderSAS) // FI_ORDER_SAS
 
 	// The same for reads and writes of remote memory alone, and for atomic
 	// operations alone.
-	MemoryReadAfterRead   = Order(cgo.OrderRMARAR)    // FI_ORDER_RMA_RAR
-	MemoryReadAfterWrite  = Order(cgo.OrderRMARAW)    // FI_ORDER_RMA_RAW
-	MemoryWriteAfterRead  = Order(cgo.OrderRMAWAR)    // FI_ORDER_RMA_WAR
-	MemoryWriteAfterWrite = Order(cgo.OrderRMAWAW)    // FI_ORDER_RMA_WAW
-	AtomicReadAfterRead   = Order(cgo.OrderAtomicRAR) // FI_ORDER_ATOMIC_RAR
-	AtomicReadAfterWrite  = Order(cgo.OrderAtomicRAW) // FI_ORDER_ATOMIC_RAW
-	AtomicWriteAfterRead  = Order(cgo.OrderAtomicWAR) // FI_ORDER_ATOMIC_WAR
-	AtomicWriteAfterWrite = Order(cgo.OrderAtomicWAW) // FI_ORDER_ATOMIC_WAW
+	MemoryReadAfterRead   Order = Order(cgo.OrderRMARAR)    // FI_ORDER_RMA_RAR
+	MemoryReadAfterWrite  Order = Order(cgo.OrderRMARAW)    // FI_ORDER_RMA_RAW
+	MemoryWriteAfterRead  Order = Order(cgo.OrderRMAWAR)    // FI_ORDER_RMA_WAR
+	MemoryWriteAfterWrite Order = Order(cgo.OrderRMAWAW)    // FI_ORDER_RMA_WAW
+	AtomicReadAfterRead   Order = Order(cgo.OrderAtomicRAR) // FI_ORDER_ATOMIC_RAR
+	AtomicReadAfterWrite  Order = Order(cgo.OrderAtomicRAW) // FI_ORDER_ATOMIC_RAW
+	AtomicWriteAfterRead  Order = Order(cgo.OrderAtomicWAR) // FI_ORDER_ATOMIC_WAR
+	AtomicWriteAfterWrite Order = Order(cgo.OrderAtomicWAW) // FI_ORDER_ATOMIC_WAW
 
 	// InOrder is the order of posting, of completions (FI_ORDER_STRICT).
-	InOrder = Order(cgo.OrderStrict)
+	InOrder Order = Order(cgo.OrderStrict)
 	// DataInOrder has the bytes of a message arrive in order too
 	// (FI_ORDER_DATA).
-	DataInOrder = Order(cgo.OrderData)
+	DataInOrder Order = Order(cgo.OrderData)
 )
 
 // String lists the set in libfabric's words (fi_tostr).

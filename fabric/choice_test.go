@@ -54,20 +54,7 @@ func TestChooseSource(t *testing.T) {
 	}
 }
 
-func TestDiscover(t *testing.T) {
-	each(t, func(t *testing.T, provider string) {
-		infos, err := fabric.Discover(fabric.Hints{
-			Provider: provider, Endpoint: fabric.ReliableDatagram, Capabilities: fabric.TaggedMessages,
-			MemoryMode: fabric.LocalRegistration | fabric.VirtualAddresses | fabric.AllocatedMemory | fabric.ProviderKeys,
-		})
-		require.NoError(t, err)
-		for _, i := range infos {
-			require.Equal(t, fabric.ReliableDatagram, i.Endpoint())
-			require.NotZero(t, i.Capabilities()&fabric.TaggedMessages)
-			require.Positive(t, i.MaxMessage())
-			require.Contains(t, i.String(), i.Provider())
-		}
-	})
+func TestDiscoverNothing(t *testing.T) {
 	_, err := fabric.Discover(fabric.Hints{Provider: "nonesuch"})
 	require.ErrorIs(t, err, fabric.ErrNotFound)
 	require.GreaterOrEqual(t, fabric.LibraryVersion().Minor+100*fabric.LibraryVersion().Major, 117)

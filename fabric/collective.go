@@ -272,7 +272,8 @@ const collectiveFlags = WithCompletion | Fence | InjectComplete | TransmitComple
 // Completion of kind OpCollective comes from Turn or from the endpoint's
 // send queue. ErrAgain says that there is no room now, ErrNotSupported that the
 // provider has no such collective, ErrInvalid that a buffer has the wrong length
-// or that the group is not joined yet. Cancel does nothing to collectives.
+// or that the group is not joined yet. Cancel does nothing to collectives. They do
+// not allocate, but for errors.
 //
 // Implements: ssize_t fi_barrier(...), fi_barrier2(...)
 func (g *Group) Barrier(context uint64, flags OpFlags) (Token, error) {
@@ -361,7 +362,7 @@ func (g *Group) post(kind CollectiveKind, c *Collective, parts, resultParts int)
 	defer e.leave()
 	count, why := g.count(kind, c, parts, resultParts)
 	if why != "" {
-		return 0, &Error{Op: kind.String(), Provider: g.provider, Errno: errnoInvalid, Detail: why}
+		return 0, g.invalid(kind.String(), why)
 	}
 	// libfabric calls what it has for the type and the operation without a look
 	// whether it has it.
@@ -379,8 +380,13 @@ func (g *Group) post(kind CollectiveKind, c *Collective, parts, resultParts int)
 	if len(q.free) == 0 {
 		return 0, fail(kind.String(), g.provider, int(cgo.Again))
 	}
-	op := Op{Kind: OpCollective, Buf: c.Buf, Fixed: c.Fixed, Context: c.Context, Atomic: &Atomic{Result: c.Result}}
+	// Pinned here: an Op with a second buffer would be memory of its own.
+	op := Op{Kind: OpCollective, Fixed: true, Context: c.Context}
 	index, token := q.take(e, &op)
+	if !c.Fixed {
+		q.table[index].pinBytes(c.Buf)
+		q.table[index].pinBytes(c.Result)
+	}
 	raw := cgo.Collective{
 		Kind: uint32(kind), Datatype: uint32(c.Type), Op: uint32(c.Operation),
 		Buf: address(c.Buf), Count: uint64(count), Descriptor: uintptr(c.Descriptor),

@@ -12,37 +12,32 @@ type CollectiveKind uint32
 
 // The kinds of collective, named as the methods of Group.
 const (
-	Barrier       = CollectiveKind(cgo.CollectiveBarrier)
-	Broadcast     = CollectiveKind(cgo.CollectiveBroadcast)
-	AllToAll      = CollectiveKind(cgo.CollectiveAllToAll)
-	AllReduce     = CollectiveKind(cgo.CollectiveAllReduce)
-	AllGather     = CollectiveKind(cgo.CollectiveAllGather)
-	ReduceScatter = CollectiveKind(cgo.CollectiveReduceScatter)
-	Reduce        = CollectiveKind(cgo.CollectiveReduce)
-	Scatter       = CollectiveKind(cgo.CollectiveScatter)
-	Gather        = CollectiveKind(cgo.CollectiveGather)
+	Barrier       CollectiveKind = CollectiveKind(cgo.CollectiveBarrier)
+	Broadcast     CollectiveKind = CollectiveKind(cgo.CollectiveBroadcast)
+	AllToAll      CollectiveKind = CollectiveKind(cgo.CollectiveAllToAll)
+	AllReduce     CollectiveKind = CollectiveKind(cgo.CollectiveAllReduce)
+	AllGather     CollectiveKind = CollectiveKind(cgo.CollectiveAllGather)
+	ReduceScatter CollectiveKind = CollectiveKind(cgo.CollectiveReduceScatter)
+	Reduce        CollectiveKind = CollectiveKind(cgo.CollectiveReduce)
+	Scatter       CollectiveKind = CollectiveKind(cgo.CollectiveScatter)
+	Gather        CollectiveKind = CollectiveKind(cgo.CollectiveGather)
 )
 
-var collectiveNames = map[CollectiveKind]string{
+var collectiveNames = names[CollectiveKind]{
 	Barrier: "fi_barrier", Broadcast: "fi_broadcast", AllToAll: "fi_alltoall", AllReduce: "fi_allreduce",
 	AllGather: "fi_allgather", ReduceScatter: "fi_reduce_scatter", Reduce: "fi_reduce",
 	Scatter: "fi_scatter", Gather: "fi_gather",
 }
 
 // String is the name of libfabric's call.
-func (k CollectiveKind) String() string {
-	if name := collectiveNames[k]; name != "" {
-		return name
-	}
-	return "collective " + strconv.Itoa(int(k))
-}
+func (k CollectiveKind) String() string { return collectiveNames.numbered(k, "collective ") }
 
 // reduces says that the kind combines values.
 func (k CollectiveKind) reduces() bool { return k == AllReduce || k == ReduceScatter || k == Reduce }
 
 // CollectiveLimits is what a domain can do of one kind of collective.
 type CollectiveLimits struct {
-	// MaxMembers is the most members of a group.
+	// MaxMembers is the most members of a group; 0 where the provider does not say.
 	MaxMembers int
 	// MaxValues is the most values of one operation, and ValueSize the bytes of
 	// each; 0 where the provider does not say.
@@ -69,7 +64,7 @@ func (d *Domain) CollectiveLimits(kind CollectiveKind, operation AtomicOp, t Dat
 		why = "the operation " + operation.String() + " does not combine values"
 	}
 	if why != "" {
-		return CollectiveLimits{}, &Error{Op: "fi_query_collective", Provider: d.provider, Errno: errnoInvalid, Detail: why}
+		return CollectiveLimits{}, d.invalid("fi_query_collective", why)
 	}
 	return d.collectiveLimits(kind, operation, t)
 }

@@ -93,9 +93,11 @@ func (e *Endpoint) closed() bool { return e.users.Load()&closedBit != 0 }
 // OpenEndpointFor makes an endpoint as the info describes it, where that is not
 // the info that the domain was opened with: one with shared contexts, or one of
 // another type that the domain has too. It can be used after EnableWith.
+//
+// Implements: int fi_endpoint(...)
 func (d *Domain) OpenEndpointFor(i *Info) (*Endpoint, error) {
 	if i == nil {
-		return nil, &Error{Op: "fi_endpoint", Provider: d.provider, Errno: errnoInvalid, Detail: "no info"}
+		return nil, d.invalid("fi_endpoint", "no info")
 	}
 	if err := d.enter(); err != nil {
 		return nil, err
@@ -118,7 +120,7 @@ func (d *Domain) OpenEndpointFor(i *Info) (*Endpoint, error) {
 // host has answered, and fails if that refuses. An endpoint connects once.
 // address and data are the caller's again on return.
 //
-// Implements: int fi_connect(struct fid_ep *ep, const void *addr, const void *param, size_t paramlen)
+// Implements: int fi_connect(...)
 func (e *Endpoint) Connect(address, data []byte) error {
 	const op = "fi_connect"
 	return e.connects(op, func() error {
@@ -142,7 +144,7 @@ func (e *Endpoint) Connect(address, data []byte) error {
 // Accept answers the request that the endpoint was opened with, and sends data
 // along. The event queue will give a ConnectedEvent.
 //
-// Implements: int fi_accept(struct fid_ep *ep, const void *param, size_t paramlen)
+// Implements: int fi_accept(...)
 func (e *Endpoint) Accept(data []byte) error {
 	const op = "fi_accept"
 	return e.connects(op, func() error {
@@ -183,11 +185,12 @@ func (e *Endpoint) connects(op string, check func() error, data []byte, call fun
 
 // Shutdown ends the connection. The peer gets a ShutdownEvent, on providers
 // without progress of their own, such as tcp, only while it turns its endpoint.
-// What was sent and is not complete may be lost. It is for a connection whose ConnectedEvent was read;
-// one that has ended already is no error, and one that is not there yet ends by
-// Close.
+// What was sent and is not complete may be lost. It is for a connection whose
+// ConnectedEvent was read; one that has ended already is no error, and one that
+// is not there yet ends by Close. On sockets, operations in flight end with
+// ErrCanceled, and ErrBusy says what of the endpoint is still open.
 //
-// Implements: int fi_shutdown(struct fid_ep *ep, uint64_t flags)
+// Implements: int fi_shutdown(...)
 func (e *Endpoint) Shutdown() error {
 	const op = "fi_shutdown"
 	if err := e.enter(); err != nil {
@@ -205,6 +208,9 @@ func (e *Endpoint) Shutdown() error {
 	case ended:
 		return nil
 	case established:
+		if core(e.provider) == "sockets" {
+			return e.sever()
+		}
 		code := e.raw.Shutdown()
 		e.connection.end()
 		return fail(op, e.provider, int(code))
@@ -212,9 +218,49 @@ func (e *Endpoint) Shutdown() error {
 	return e.invalid(op, "the endpoint is not connected")
 }
 
-// Peer returns the address of the other side, once the endpoint is connected.
+// sever ends the connection by closing the endpoint in libfabric. fi_shutdown of
+// sockets closes a descriptor that its thread, or fi_close, closes again, when
+// the number may stand for another file of the program.
+func (e *Endpoint) sever() error {
+	e.mu.Lock()
+	children := len(e.children)
+	text := e.childrenText()
+	e.mu.Unlock()
+	e.domain.deferred.Lock()
+	awaited := e.awaited
+	e.domain.deferred.Unlock()
+	if awaited {
+		return &Error{
+			Op: "fi_shutdown", Provider: e.provider, Errno: Errno(syscall.EOPNOTSUPP),
+			Detail: "operations may be deferred until something that the endpoint does: close it",
+		}
+	}
+	if children > 0 {
+		return &Error{Op: "fi_shutdown", Provider: e.provider, Errno: Errno(syscall.EBUSY), Detail: "still open: " + text}
+	}
+	e.connection.end()
+	if err := fail("fi_shutdown", e.provider, int(e.raw.Close())); err != nil {
+		return err
+	}
+	e.severed = true
+	for _, q := range e.queues() {
+		q.cancelAll(e)
+	}
+	return nil
+}
+
+// whole refuses what needs the endpoint in libfabric after it was severed.
+func (e *Endpoint) whole(op string) error {
+	if !e.severed {
+		return nil
+	}
+	return &Error{Op: op, Provider: e.provider, Errno: Errno(syscall.ENOTCONN), Detail: "the connection has ended"}
+}
+
+// Peer returns the address of the other side, once the endpoint is connected;
+// ErrInvalid before. The caller may keep it.
 //
-// Implements: int fi_getpeer(struct fid_ep *ep, void *addr, size_t *addrlen)
+// Implements: int fi_getpeer(...)
 func (e *Endpoint) Peer() ([]byte, error) {
 	const op = "fi_getpeer"
 	if err := e.enter(); err != nil {
@@ -231,7 +277,7 @@ func (e *Endpoint) Peer() ([]byte, error) {
 // SetName gives the endpoint its address, before it is enabled. Not every
 // provider lets one choose other than by the info's source.
 //
-// Implements: int fi_setname(fid_t fid, void *addr, size_t addrlen)
+// Implements: int fi_setname(...)
 func (e *Endpoint) SetName(address []byte) error {
 	const op = "fi_setname"
 	if err := e.enter(); err != nil {
@@ -245,10 +291,6 @@ func (e *Endpoint) SetName(address []byte) error {
 		return e.invalid(op, detail)
 	}
 	return fail(op, e.provider, int(e.raw.SetName(address)))
-}
-
-func (e *Endpoint) invalid(op, detail string) error {
-	return &Error{Op: op, Provider: e.provider, Errno: errnoInvalid, Detail: detail}
 }
 
 // mostConnectionData is more than any provider takes.

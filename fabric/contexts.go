@@ -25,9 +25,11 @@ func (i *Info) WithContexts(send, receive uint64) (*Info, error) {
 	return newInfo(raw), nil
 }
 
-// Context is one direction of an endpoint that consists of several, or that
-// several endpoints share. Like an [Endpoint] it may be used by one goroutine
-// at a time, together with its completion queue.
+// Context is one direction of an endpoint that consists of several
+// ([ScalableEndpoint]), or that several endpoints share ([SharedReceive]). Like an
+// [Endpoint] it may be used by one goroutine at a time, together with its
+// completion queue. Contexts with different queues may be used at the same time,
+// unless the hints said OneThread.
 type Context struct {
 	endpoint *Endpoint
 }
@@ -35,8 +37,7 @@ type Context struct {
 // Enable binds the context to its completion queue and to counters, and makes
 // it ready. It can be called once.
 //
-// Implements: int fi_ep_bind(struct fid_ep *ep, struct fid *bfid, uint64_t flags)
-// Implements: int fi_enable(struct fid_ep *ep)
+// Implements: int fi_ep_bind(...), fi_enable(...)
 func (c *Context) Enable(q *CompletionQueue, counters ...CounterBinding) error {
 	e := c.endpoint
 	if err := e.enter(); err != nil {
@@ -84,7 +85,7 @@ func (c *Context) TurnWait(posts []Op, completions []Completion, waitMS int) (re
 	return c.endpoint.TurnWait(posts, completions, waitMS)
 }
 
-// Cancel is that of an [Endpoint].
+// Cancel is that of an [Endpoint], for operations that were posted here.
 func (c *Context) Cancel(token Token) error { return c.endpoint.Cancel(token) }
 
 // Close closes the context. ErrBusy says which endpoints still use it.
@@ -115,7 +116,7 @@ type contextIndex struct {
 // OpenScalableEndpoint makes an endpoint with as many contexts as the info says;
 // see [Info.WithContexts].
 //
-// Implements: int fi_scalable_ep(struct fid_domain *domain, struct fi_info *info, struct fid_ep **sep, void *context)
+// Implements: int fi_scalable_ep(...)
 func (d *Domain) OpenScalableEndpoint(i *Info) (*ScalableEndpoint, error) {
 	const op = "fi_scalable_ep"
 	if err := d.enter(); err != nil {
@@ -123,15 +124,12 @@ func (d *Domain) OpenScalableEndpoint(i *Info) (*ScalableEndpoint, error) {
 	}
 	defer d.leave()
 	if i == nil {
-		return nil, &Error{Op: op, Provider: d.provider, Errno: errnoInvalid, Detail: "no info"}
+		return nil, d.invalid(op, "no info")
 	}
 	limits := i.Limits()
 	if i.SendContexts() > limits.EndpointSendContexts || i.ReceiveContexts() > limits.EndpointReceiveContexts {
-		return nil, &Error{
-			Op: op, Provider: d.provider, Errno: errnoInvalid,
-			Detail: "an endpoint here has up to " + strconv.FormatUint(limits.EndpointSendContexts, 10) + " send and " +
-				strconv.FormatUint(limits.EndpointReceiveContexts, 10) + " receive contexts",
-		}
+		return nil, d.invalid(op, "an endpoint here has up to "+strconv.FormatUint(limits.EndpointSendContexts, 10)+" send and "+
+			strconv.FormatUint(limits.EndpointReceiveContexts, 10)+" receive contexts")
 	}
 	raw, code := d.raw.OpenScalableEndpoint(i.raw)
 	if code != 0 {
@@ -145,7 +143,7 @@ func (d *Domain) OpenScalableEndpoint(i *Info) (*ScalableEndpoint, error) {
 // Enable binds the endpoint to its address vector and, if it is not nil, to an
 // event queue, and makes it ready. Contexts are opened after it.
 //
-// Implements: int fi_scalable_ep_bind(struct fid_ep *sep, struct fid *bfid, uint64_t flags)
+// Implements: int fi_scalable_ep_bind(...)
 func (s *ScalableEndpoint) Enable(v *AddressVector, q *EventQueue) error {
 	const op = "fi_enable"
 	if err := s.enter(); err != nil {
@@ -208,14 +206,14 @@ func (s *ScalableEndpoint) Name() ([]byte, error) {
 
 // OpenSend opens the send context with the index, once.
 //
-// Implements: int fi_tx_context(struct fid_ep *ep, int idx, struct fi_tx_attr *attr, struct fid_ep **tx_ep, void *context)
+// Implements: int fi_tx_context(...)
 func (s *ScalableEndpoint) OpenSend(index int) (*Context, error) {
 	return s.openContext("fi_tx_context", "send context", transmitContext, index, s.info.SendContexts(), s.raw.OpenTransmit)
 }
 
 // OpenReceive opens the receive context with the index, once.
 //
-// Implements: int fi_rx_context(struct fid_ep *ep, int idx, struct fi_rx_attr *attr, struct fid_ep **rx_ep, void *context)
+// Implements: int fi_rx_context(...)
 func (s *ScalableEndpoint) OpenReceive(index int) (*Context, error) {
 	return s.openContext("fi_rx_context", "receive context", receiveContext, index, s.info.ReceiveContexts(), s.raw.OpenReceive)
 }
@@ -255,10 +253,6 @@ func newContext(raw cgo.Endpoint, d *Domain, i *Info, p part, kind string, paren
 	return &Context{endpoint: e}
 }
 
-func (s *ScalableEndpoint) invalid(op, detail string) error {
-	return &Error{Op: op, Provider: s.provider, Errno: errnoInvalid, Detail: detail}
-}
-
 // Close closes the endpoint. ErrBusy says which contexts are still open.
 func (s *ScalableEndpoint) Close() error {
 	return s.close(func() error { return fail("fi_close of scalable endpoint", s.provider, int(s.raw.Close())) })
@@ -268,7 +262,7 @@ func (s *ScalableEndpoint) Close() error {
 // endpoint, where bits is AddressVectorConfig.ReceiveBits of the address vector.
 // What cannot be is AddressAny.
 //
-// Implements: fi_addr_t fi_rx_addr(fi_addr_t fi_addr, int rx_index, int rx_ctx_bits)
+// Implements: fi_addr_t fi_rx_addr(...)
 func (a Address) Context(index, bits int) Address {
 	if bits < 1 || bits > 32 || index < 0 || index >= 1<<bits || uint64(a)>>(64-bits) != 0 {
 		return AddressAny

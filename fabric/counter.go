@@ -38,20 +38,22 @@ type CounterEvents uint64
 
 // The events of counters.
 const (
-	CountSends        = CounterEvents(cgo.CountSends)        // messages sent
-	CountReceives     = CounterEvents(cgo.CountReceives)     // messages received
-	CountReads        = CounterEvents(cgo.CountReads)        // reads, and fetching atomics
-	CountWrites       = CounterEvents(cgo.CountWrites)       // writes, and other atomics
-	CountRemoteReads  = CounterEvents(cgo.CountRemoteReads)  // reads by peers
-	CountRemoteWrites = CounterEvents(cgo.CountRemoteWrites) // writes by peers
+	CountSends        CounterEvents = CounterEvents(cgo.CountSends)        // messages sent
+	CountReceives     CounterEvents = CounterEvents(cgo.CountReceives)     // messages received
+	CountReads        CounterEvents = CounterEvents(cgo.CountReads)        // reads, and fetching atomics
+	CountWrites       CounterEvents = CounterEvents(cgo.CountWrites)       // writes, and other atomics
+	CountRemoteReads  CounterEvents = CounterEvents(cgo.CountRemoteReads)  // reads by peers
+	CountRemoteWrites CounterEvents = CounterEvents(cgo.CountRemoteWrites) // writes by peers
+)
 
+const (
 	countAll = CountSends | CountReceives | CountReads | CountWrites | CountRemoteReads | CountRemoteWrites
 )
 
 // OpenCounter opens a counter at 0. It counts what it is bound to: endpoints
 // when they are enabled, regions with [Region.BindCounter].
 //
-// Implements: int fi_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr, struct fid_cntr **cntr, void *context)
+// Implements: int fi_cntr_open(...)
 func (d *Domain) OpenCounter() (*Counter, error) {
 	if err := d.enter(); err != nil {
 		return nil, err
@@ -78,10 +80,10 @@ func (d *Domain) OpenCounter() (*Counter, error) {
 // bind binds the counter to an endpoint that is not enabled yet. The endpoint
 // holds it from then on.
 //
-// Implements: int fi_ep_bind(struct fid_ep *ep, struct fid *bfid, uint64_t flags)
+// Implements: int fi_ep_bind(...)
 func (c *Counter) bind(e *Endpoint, events CounterEvents) error {
 	invalid := func(detail string) error {
-		return &Error{Op: "fi_ep_bind of counter", Provider: e.provider, Errno: errnoInvalid, Detail: detail}
+		return e.invalid("fi_ep_bind of counter", detail)
 	}
 	switch {
 	case c.domain != e.domain:
@@ -105,7 +107,7 @@ func (c *Counter) bind(e *Endpoint, events CounterEvents) error {
 
 // Read is the number of successes so far.
 //
-// Implements: uint64_t fi_cntr_read(struct fid_cntr *cntr)
+// Implements: uint64_t fi_cntr_read(...)
 func (c *Counter) Read() (uint64, error) {
 	if err := c.enter(); err != nil {
 		return 0, err
@@ -116,7 +118,7 @@ func (c *Counter) Read() (uint64, error) {
 
 // Errors is the number of failures so far. What it has told, no Wait tells again.
 //
-// Implements: uint64_t fi_cntr_readerr(struct fid_cntr *cntr)
+// Implements: uint64_t fi_cntr_readerr(...)
 func (c *Counter) Errors() (uint64, error) {
 	if err := c.enter(); err != nil {
 		return 0, err
@@ -130,7 +132,7 @@ func (c *Counter) Errors() (uint64, error) {
 // Add adds to the number of successes; deferred operations that waited for it
 // begin.
 //
-// Implements: int fi_cntr_add(struct fid_cntr *cntr, uint64_t value)
+// Implements: int fi_cntr_add(...)
 func (c *Counter) Add(n uint64) error {
 	return c.change("fi_cntr_add", func() cgo.Code { return c.raw.Add(n) })
 }
@@ -138,21 +140,21 @@ func (c *Counter) Add(n uint64) error {
 // Set sets the number of successes, like Add. Nothing may count meanwhile:
 // libfabric may lose what it does.
 //
-// Implements: int fi_cntr_set(struct fid_cntr *cntr, uint64_t value)
+// Implements: int fi_cntr_set(...)
 func (c *Counter) Set(n uint64) error {
 	return c.change("fi_cntr_set", func() cgo.Code { return c.raw.Set(n) })
 }
 
 // AddErrors adds to the number of failures, which ends a Wait.
 //
-// Implements: int fi_cntr_adderr(struct fid_cntr *cntr, uint64_t value)
+// Implements: int fi_cntr_adderr(...)
 func (c *Counter) AddErrors(n uint64) error {
 	return c.change("fi_cntr_adderr", func() cgo.Code { return c.raw.AddErrors(n) })
 }
 
 // SetErrors sets the number of failures; a Wait is told of those beyond.
 //
-// Implements: int fi_cntr_seterr(struct fid_cntr *cntr, uint64_t value)
+// Implements: int fi_cntr_seterr(...)
 func (c *Counter) SetErrors(n uint64) error {
 	return c.change("fi_cntr_seterr", func() cgo.Code { return c.raw.SetErrors(n) })
 }
@@ -185,11 +187,12 @@ const waitSlice = 20 * time.Millisecond
 //
 // Where the provider can block it does, in slices, and a thread with it;
 // elsewhere the counter is read again and again with naps in between. Either way
-// that moves the operations of the endpoints on that it is bound to.
+// that moves the operations of the endpoints on that it is bound to. It does not
+// allocate, but for errors.
 //
-// Implements: int fi_cntr_wait(struct fid_cntr *cntr, uint64_t threshold, int timeout)
+// Implements: int fi_cntr_wait(...)
 func (c *Counter) Wait(ctx context.Context, threshold uint64) error {
-	nap := napper{bell: make(chan struct{}, 1), next: shortestNap}
+	nap := shortestNap
 	blocks := c.canBlock
 	for {
 		done, errors, err := c.look(threshold)
@@ -229,7 +232,8 @@ func (c *Counter) Wait(ctx context.Context, threshold uint64) error {
 			// It came back at once, which may be for no reason.
 		}
 		if slice > 0 {
-			nap.wait(slice)
+			doze(min(nap, slice))
+			nap = longer(nap)
 		}
 	}
 }

@@ -37,12 +37,17 @@ type Deferred struct {
 // many deferred operations of this endpoint, but nothing else meanwhile. Without
 // it (nil) the operation gets a counter of its own; see [Deferred.Counter]. A
 // failure is counted among the counter's errors, but not by sockets, which only
-// adds to the Strays of the queue.
+// adds to the Strays of the queue. Deferring allocates, because the operation is
+// a handle of its own; PostWhen does not.
 //
 // The triggering counter may be one that is bound to this endpoint, but not to
 // others.
 func (e *Endpoint) Defer(op Op, when Trigger, done *Counter) (f *Deferred, err error) {
 	const call = "FI_QUEUE_WORK"
+	if err := e.enter(); err != nil {
+		return nil, err
+	}
+	defer e.leave()
 	d := e.domain
 	if err := when.wrong(call, d, e.Info()); err != nil {
 		return nil, err
@@ -64,13 +69,16 @@ func (e *Endpoint) Defer(op Op, when Trigger, done *Counter) (f *Deferred, err e
 			}
 		}()
 	}
-	release, err := enterAll(&e.handle, &d.handle, &when.Counter.handle, &done.handle)
-	if err != nil {
+	used := []*handle{&d.handle, &when.Counter.handle, &done.handle}
+	if err := enterAll(used); err != nil {
 		return nil, err
 	}
-	defer release()
+	defer leaveAll(used)
 	if e.turn == nil {
 		return nil, e.notEnabled(call)
+	}
+	if err := e.whole(call); err != nil {
+		return nil, err
 	}
 	f = &Deferred{domain: d, endpoint: e, when: when, done: done, ownsDone: own, receive: kinds[op.Kind].receive}
 	d.deferred.Lock()
@@ -114,7 +122,7 @@ func (e *Endpoint) deferrable(call string, op *Op) error {
 	default:
 		return nil
 	}
-	return &Error{Op: call, Provider: e.provider, Errno: errnoInvalid, Detail: why}
+	return e.invalid(call, why)
 }
 
 // fill copies the operation to where C reads it, and pins its memory.
@@ -160,11 +168,11 @@ func (c *Counter) deferChange(when Trigger, queue func(cgo.Work) cgo.Code) (*Def
 	if err := when.wrong(call, d, d.info); err != nil {
 		return nil, err
 	}
-	release, err := enterAll(&d.handle, &when.Counter.handle, &c.handle)
-	if err != nil {
+	used := []*handle{&d.handle, &when.Counter.handle, &c.handle}
+	if err := enterAll(used); err != nil {
 		return nil, err
 	}
-	defer release()
+	defer leaveAll(used)
 	d.deferred.Lock()
 	defer d.deferred.Unlock()
 	switch {
@@ -223,19 +231,19 @@ func (d *Domain) FlushDeferred() error {
 	return nil
 }
 
-// enterAll enters handles one after the other; release leaves them.
-func enterAll(handles ...*handle) (release func(), err error) {
+// enterAll enters handles one after the other; leaveAll leaves them.
+func enterAll(handles []*handle) error {
 	for i, h := range handles {
 		if err := h.enter(); err != nil {
-			for _, h := range handles[:i] {
-				h.leave()
-			}
-			return nil, err
+			leaveAll(handles[:i])
+			return err
 		}
 	}
-	return func() {
-		for _, h := range handles {
-			h.leave()
-		}
-	}, nil
+	return nil
+}
+
+func leaveAll(handles []*handle) {
+	for _, h := range handles {
+		h.leave()
+	}
 }

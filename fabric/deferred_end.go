@@ -155,28 +155,34 @@ func (f *Deferred) held() (why string, ended bool) {
 
 // PostWhen posts an operation that begins when a counter has reached a
 // threshold (FI_TRIGGER), and that completes in the endpoint's queue like any
-// other; see Turn for its Result and its buffers. A connected peer, injects and
-// Peek, Claim, Discard and MultiReceive are not for it. What Defer says about
-// providers and counters holds here too.
+// other; see Turn for its Result and its buffers. It is for the operations that
+// can be deferred, and what Defer says about providers and counters holds here
+// too. It does not allocate, but for errors.
 func (e *Endpoint) PostWhen(op *Op, when Trigger) error {
 	const call = "FI_TRIGGER"
+	if err := e.enter(); err != nil {
+		return err
+	}
+	defer e.leave()
 	if err := when.wrong(call, e.domain, e.Info()); err != nil {
 		return err
 	}
 	if err := e.deferrable(call, op); err != nil {
 		return err
 	}
-	release, err := enterAll(&e.handle, &when.Counter.handle)
-	if err != nil {
+	if err := when.Counter.enter(); err != nil {
 		return err
 	}
-	defer release()
+	defer when.Counter.leave()
 	t, q := e.turn, e.queue(op.Kind)
 	if t == nil {
 		return e.notEnabled(call)
 	}
+	if err := e.whole(call); err != nil {
+		return err
+	}
 	e.domain.deferred.Lock()
-	err = when.Counter.join(call, when.Counter, e)
+	err := when.Counter.join(call, when.Counter, e)
 	e.domain.deferred.Unlock()
 	if err != nil {
 		return err

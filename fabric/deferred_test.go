@@ -1,7 +1,6 @@
 package fabric_test
 
 import (
-	"encoding/binary"
 	"net"
 	"testing"
 	"time"
@@ -34,113 +33,6 @@ func (s *site) later(t *testing.T, p *station, op fabric.Op, c *fabric.Counter) 
 	require.NoError(t, err)
 	require.False(t, begun || complete)
 	return f
-}
-
-// ended waits for a deferred operation, and closes it.
-func ended(t *testing.T, f *fabric.Deferred) {
-	t.Helper()
-	require.NoError(t, f.Counter().Wait(within(t, 30*time.Second), 1))
-	complete, err := f.Complete()
-	require.NoError(t, err)
-	require.True(t, complete)
-	require.NoError(t, f.Close())
-	require.NoError(t, f.Close())
-}
-
-// Every kind of operation waits for its counter, and then does what it does.
-func TestDeferredOperations(t *testing.T) {
-	word := func(n uint64) []byte { return binary.LittleEndian.AppendUint64(nil, n) }
-	t.Run("messages", func(t *testing.T) {
-		for _, tagged := range []bool{false, true} {
-			s := deferring(t, nil, nil)
-			send, receive := fabric.OpSend, fabric.OpReceive
-			if tagged {
-				send, receive = fabric.OpTaggedSend, fabric.OpTaggedReceive
-			}
-			c, forB := openCounter(t, s.domain), openCounter(t, s.domain)
-			got := make([]byte, 8)
-			r := s.later(t, s.b, fabric.Op{Kind: receive, Peer: fabric.AddressAny, Tag: 3, Buf: got}, forB)
-			w := s.later(t, s.a, fabric.Op{Kind: send, Peer: s.a.peer, Tag: 3, Vector: [][]byte{[]byte("de"), []byte("ferred")}}, c)
-			require.NoError(t, c.Add(1))
-			ended(t, w)
-			require.NoError(t, forB.Add(1))
-			ended(t, r)
-			require.Equal(t, "deferred", string(got))
-			s.a.turn(t, nil)
-			s.b.turn(t, nil)
-			require.Empty(t, append(s.a.got, s.b.got...), "no completion in a queue")
-			require.Zero(t, s.a.q.Strays()+s.b.q.Strays())
-		}
-	})
-	t.Run("remote memory", func(t *testing.T) {
-		s := deferring(t, nil, nil)
-		memory := arena(t, 4096).Bytes()
-		r := register(t, s.domain, fabric.RegionConfig{Access: fabric.AccessAll}, memory)
-		c := openCounter(t, s.domain)
-		w := s.later(t, s.a, fabric.Op{Kind: fabric.OpWrite, Peer: s.a.peer, Buf: word(40), Remote: at(t, r, 8, 8)}, c)
-		require.Equal(t, word(0), memory[8:16])
-		require.NoError(t, c.Set(1))
-		ended(t, w)
-		require.Equal(t, word(40), memory[8:16])
-
-		got, again := make([]byte, 8), openCounter(t, s.domain)
-		w = s.later(t, s.a, fabric.Op{Kind: fabric.OpRead, Peer: s.a.peer, Buf: got, Remote: at(t, r, 8, 8)}, again)
-		require.NoError(t, again.Set(1))
-		ended(t, w)
-		require.Equal(t, word(40), got)
-	})
-	t.Run("atomics", func(t *testing.T) {
-		s := deferring(t, nil, nil)
-		memory := arena(t, 4096).Bytes()
-		r := register(t, s.domain, fabric.RegionConfig{Access: fabric.AccessAll}, memory)
-		copy(memory, word(5))
-		result := make([]byte, 8)
-		for _, step := range []struct {
-			kind         fabric.OpKind
-			op           fabric.AtomicOp
-			value        uint64
-			before, then uint64
-		}{
-			{fabric.OpAtomic, fabric.Sum, 2, 0, 7},
-			{fabric.OpFetch, fabric.Sum, 3, 7, 10},
-			{fabric.OpCompare, fabric.CompareSwap, 99, 10, 99},
-		} {
-			clear(result)
-			a := &fabric.Atomic{Type: fabric.Uint64, Operation: step.op}
-			if step.kind != fabric.OpAtomic {
-				a.Result = result
-			}
-			if step.kind == fabric.OpCompare {
-				a.Compare = word(10)
-			}
-			c := openCounter(t, s.domain)
-			w := s.later(t, s.a, fabric.Op{Kind: step.kind, Peer: s.a.peer, Buf: word(step.value), Remote: at(t, r, 0, 8), Atomic: a}, c)
-			require.NoError(t, c.Add(1))
-			ended(t, w)
-			require.Equal(t, word(step.then), memory[:8])
-			require.Equal(t, word(step.before), result)
-		}
-	})
-}
-
-// A counter of an endpoint sets things off by itself: what arrives is sent back,
-// and the program does nothing in between.
-func TestDeferredAnswer(t *testing.T) {
-	s := openDomain(t, deferringHints())
-	received := openCounter(t, s.domain)
-	s.enable(t, nil, []fabric.CounterBinding{{Counter: received, Events: fabric.CountReceives}})
-	buf, back := make([]byte, 4), make([]byte, 4)
-	done := openCounter(t, s.domain)
-	f, err := s.b.e.Defer(fabric.Op{Kind: fabric.OpTaggedSend, Peer: s.b.peer, Tag: 2, Buf: buf}, fabric.Trigger{Counter: received, Threshold: 1}, done)
-	require.NoError(t, err)
-	require.Same(t, done, f.Counter())
-	s.b.must(t, s.a, fabric.Op{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Tag: 1, Buf: buf})
-	s.a.must(t, s.b, fabric.Op{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Tag: 2, Buf: back, Context: 2})
-	s.a.must(t, s.b, fabric.Op{Kind: fabric.OpTaggedInject, Peer: s.a.peer, Tag: 1, Buf: []byte("ping")})
-	require.NoError(t, done.Wait(within(t, 30*time.Second), 1))
-	require.EqualValues(t, 2, s.a.await(t, s.b).Context)
-	require.Equal(t, "ping", string(back))
-	require.NoError(t, f.Close())
 }
 
 // One counter counts the ends of several operations, and sets off the next ones.
@@ -195,8 +87,7 @@ func TestDeferredStages(t *testing.T) {
 // not be taken for the end of another operation.
 func TestDeferredFailure(t *testing.T) {
 	s := deferring(t, nil, nil)
-	r := register(t, s.domain, fabric.RegionConfig{Access: fabric.AccessAll}, arena(t, 4096).Bytes())
-	where := at(t, r, 0, 8)
+	_, where := shared(t, s.b, 4096)
 	where.Key += 1000
 	c := openCounter(t, s.domain)
 	bad := fabric.Op{Kind: fabric.OpWrite, Peer: s.a.peer, Buf: make([]byte, 8), Remote: where}

@@ -60,7 +60,7 @@ func (c *Counter) group() *deferredUse {
 }
 
 func (c *Counter) misused(op, detail string) error {
-	return &Error{Op: op, Provider: c.provider, Errno: errnoInvalid, Detail: detail}
+	return c.invalid(op, detail)
 }
 
 const (
@@ -127,6 +127,9 @@ func (c *Counter) join(op string, other *Counter, e *Endpoint) error {
 		b.leader = l
 	}
 	a.endpoint, a.triggers = e, true
+	if e != nil {
+		e.awaited = true
+	}
 	return nil
 }
 
@@ -179,7 +182,7 @@ type Trigger struct {
 // wrong checks a trigger in a domain, for an info.
 func (t Trigger) wrong(op string, d *Domain, i *Info) error {
 	invalid := func(detail string) error {
-		return &Error{Op: op, Provider: d.provider, Errno: errnoInvalid, Detail: detail}
+		return d.invalid(op, detail)
 	}
 	switch {
 	case i.a.Caps&cgo.CapTrigger == 0:

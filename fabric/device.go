@@ -45,8 +45,9 @@ type Device interface {
 	// which has no completion and is done with its buffer on return.
 	//
 	// While nothing is there to be read, the read is repeated up to spins more
-	// times. reaped is the number of completions filled in; 0 is normal. err
-	// is about the device as a whole, never about one operation.
+	// times. reaped is the number of completions filled in; 0 is normal. With
+	// no completions to fill in nothing is read, and on most providers nothing
+	// moves. err is about the device as a whole, never about one operation.
 	Turn(posts []Op, completions []Completion, spins int) (reaped int, err error)
 
 	// Cancel asks for the operation to end early. The operation completes
@@ -104,6 +105,10 @@ type Attributes struct {
 	// may still be on their way, because the provider would look for them in the
 	// memory that the peer had.
 	KeepLostPeers bool
+	// MasksMissWaiting says that a receive with Ignore finds, of the messages
+	// that came before it, those with exactly its Tag only; of those that come
+	// after it, it finds each that it should. Others wait for ever.
+	MasksMissWaiting bool
 	// SameHostOnly says that peers on another host cannot be reached.
 	SameHostOnly bool
 	// IP says that LocalAddress is a sockaddr of an IPv4 or IPv6 address.
@@ -128,8 +133,9 @@ type Address uint64
 
 // AddressAny as Op.Peer of a receive admits any source (FI_ADDR_UNSPEC); as
 // Completion.Source it says that the source is not known (FI_ADDR_NOTAVAIL).
-const AddressAny = ^Address(0)
+const AddressAny Address = ^Address(0)
 
-// Token names an operation in flight, for Cancel. A token is never reused: it
-// holds the slot's index and the slot's generation.
+// Token names an operation in flight, for Cancel. It holds the index of the
+// operation's slot and the slot's generation: a slot gives the same token again
+// after 2^31 operations.
 type Token uint64

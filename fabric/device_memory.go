@@ -13,26 +13,21 @@ type MemoryInterface int32
 
 // The memory interfaces.
 const (
-	SystemMemory    = MemoryInterface(cgo.InterfaceSystem)
-	CUDAMemory      = MemoryInterface(cgo.InterfaceCUDA)
-	ROCRMemory      = MemoryInterface(cgo.InterfaceROCR)
-	LevelZeroMemory = MemoryInterface(cgo.InterfaceLevelZero)
-	NeuronMemory    = MemoryInterface(cgo.InterfaceNeuron)
-	SynapseAIMemory = MemoryInterface(cgo.InterfaceSynapseAI)
+	SystemMemory    MemoryInterface = MemoryInterface(cgo.InterfaceSystem)    // FI_HMEM_SYSTEM: the host's
+	CUDAMemory      MemoryInterface = MemoryInterface(cgo.InterfaceCUDA)      // FI_HMEM_CUDA: NVIDIA
+	ROCRMemory      MemoryInterface = MemoryInterface(cgo.InterfaceROCR)      // FI_HMEM_ROCR: AMD
+	LevelZeroMemory MemoryInterface = MemoryInterface(cgo.InterfaceLevelZero) // FI_HMEM_ZE: Intel
+	NeuronMemory    MemoryInterface = MemoryInterface(cgo.InterfaceNeuron)    // FI_HMEM_NEURON: AWS
+	SynapseAIMemory MemoryInterface = MemoryInterface(cgo.InterfaceSynapseAI) // FI_HMEM_SYNAPSEAI: Habana
 )
 
-var interfaceNames = map[MemoryInterface]string{
+var interfaceNames = names[MemoryInterface]{
 	SystemMemory: "system", CUDAMemory: "cuda", ROCRMemory: "rocr", LevelZeroMemory: "ze",
 	NeuronMemory: "neuron", SynapseAIMemory: "synapseai",
 }
 
 // String is libfabric's name of the interface.
-func (i MemoryInterface) String() string {
-	if name := interfaceNames[i]; name != "" {
-		return name
-	}
-	return "memory interface " + strconv.Itoa(int(i))
-}
+func (i MemoryInterface) String() string { return interfaceNames.numbered(i, "memory interface ") }
 
 // LevelZeroDevice is the Device of a driver and a device of oneAPI Level Zero
 // (fi_hmem_ze_device).
@@ -43,16 +38,16 @@ type DeviceMemory struct {
 	Interface MemoryInterface
 	Device    int     // as the interface numbers its devices
 	Address   uintptr // as the interface gave it
-	Length    uint64
+	Length    uint64  // bytes
 }
 
-// DMABuf is a part of a dma-buf.
+// DMABuf is a part of a dma-buf, memory that the kernel knows by a descriptor.
 type DMABuf struct {
 	Interface MemoryInterface
-	Device    int
+	Device    int    // as the interface numbers its devices
 	File      int    // the descriptor; it may be closed after registration
 	Offset    uint64 // where the part begins in the dma-buf
-	Length    uint64
+	Length    uint64 // bytes
 	// Address is where peers see it begin in domains with virtual addresses,
 	// and where it is mapped, if it is.
 	Address uintptr
@@ -74,6 +69,10 @@ func (d *Domain) RegisterDevice(m DeviceMemory, c RegionConfig) (*Region, error)
 //
 // Implements: int fi_mr_regattr(...)
 func (d *Domain) RegisterDMABuf(m DMABuf, c RegionConfig) (*Region, error) {
+	if err := d.enter(); err != nil {
+		return nil, err
+	}
+	defer d.leave()
 	if m.File < 0 {
 		return nil, d.invalidRegion(strconv.Itoa(m.File) + " is no file descriptor")
 	}

@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weft-go/weft/fabric"
-	"github.com/weft-go/weft/internal/testenv"
 )
 
 func addressOf(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
@@ -36,25 +35,6 @@ func TestDeviceMemoryNeedsItsCapability(t *testing.T) {
 		require.ErrorIs(t, err, fabric.ErrNotSupported)
 		_, err = s.domain.RegisterDMABuf(fabric.DMABuf{File: -1, Length: 4096}, fabric.RegionConfig{})
 		require.ErrorIs(t, err, fabric.ErrInvalid)
-	})
-}
-
-// With the capability, memory of the host is one more kind of memory.
-func TestDeviceMemoryOfTheHost(t *testing.T) {
-	each(t, func(t *testing.T, provider string) {
-		hints := rmaHints(provider)
-		hints.Capabilities |= fabric.DeviceBuffers
-		hints.MemoryMode |= fabric.DeviceRegistration
-		s := openSite(t, hints, nil, nil)
-		memory := arena(t, 4096).Bytes()
-		r, err := s.domain.RegisterDevice(fabric.DeviceMemory{Address: addressOf(memory), Length: 4096}, fabric.RegionConfig{Access: fabric.AccessAll})
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, r.Close()) })
-		s.a.must(t, s.b, fabric.Op{Kind: fabric.OpWrite, Peer: s.a.peer, Buf: counting(64), Remote: at(t, r, 0, 64), Flags: fabric.DeliveryComplete})
-		require.NoError(t, s.a.await(t, s.b).Err)
-		require.Equal(t, counting(64), memory[:64])
-		_, err = s.domain.RegisterDevice(fabric.DeviceMemory{Interface: fabric.CUDAMemory, Address: addressOf(memory), Length: 4096}, fabric.RegionConfig{})
-		testenv.Need(t, "cuda", err)
 	})
 }
 

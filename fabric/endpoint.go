@@ -12,8 +12,9 @@ import (
 // turnOps is the most operations that one crossing carries.
 const turnOps = 256
 
-// Endpoint sends and receives (fid_ep). It may be used by one goroutine at a
-// time, together with its completion queue and address vector.
+// Endpoint sends and receives (fid_ep). It is opened, enabled with what it works
+// with, and then posts and reads by Turn. It may be used by one goroutine at a
+// time, together with its completion queues and address vector.
 type Endpoint struct {
 	handle
 	raw    cgo.Endpoint
@@ -25,13 +26,20 @@ type Endpoint struct {
 	receive *CompletionQueue
 
 	pace       pace
+	batching   bool
 	connection connection
 	groups     []*Group
 	joins      int // of groups, ever
+	neighbour  neighbour
+	abandoned  bool // its operations were given up
+	severed    bool // closed in libfabric only
+	awaited    bool // something was deferred that has to do with it
 }
 
 // OpenEndpoint makes an endpoint of the domain's kind. It can be used after
-// Enable.
+// Enable or EnableWith.
+//
+// Implements: int fi_endpoint(...)
 func (d *Domain) OpenEndpoint() (*Endpoint, error) {
 	if err := d.enter(); err != nil {
 		return nil, err
@@ -47,9 +55,12 @@ func (d *Domain) OpenEndpoint() (*Endpoint, error) {
 }
 
 // Enable binds the endpoint to its address vector, to its completion queue for
-// both directions and to its event queue, and makes it ready. All three must
-// be given: without an event queue, the efa provider ends the process on an
-// internal error. It can be called once. EnableWith is the general form.
+// both directions and to its event queue, and makes it ready, for a reliable
+// datagram endpoint that shares nothing. All three must be given: without an
+// event queue, the efa provider ends the process on an internal error. It can be
+// called once. EnableWith is the general form.
+//
+// Implements: int fi_ep_bind(...), fi_enable(...)
 func (e *Endpoint) Enable(v *AddressVector, q *CompletionQueue, ev *EventQueue) error {
 	return e.EnableWith(Bindings{Vector: v, Send: q, Receive: q, Events: ev})
 }
@@ -69,6 +80,10 @@ func (e *Endpoint) activate(send, receive *CompletionQueue) error {
 		return fail("turn", e.provider, int(syscall.ENOMEM))
 	}
 	e.send, e.receive, e.turn = send, receive, turn
+	e.batch(batches(core(e.provider), LibraryVersion()))
+	if core(e.provider) == "shm" {
+		onThisHost.join(e)
+	}
 	return nil
 }
 
@@ -80,7 +95,10 @@ func (e *Endpoint) queue(k OpKind) *CompletionQueue {
 	return e.send
 }
 
-// Name returns the endpoint's own address, for peers to insert (fi_getname).
+// Name returns the endpoint's own address, for peers to insert, once it is
+// enabled. The caller may keep it.
+//
+// Implements: int fi_getname(...)
 func (e *Endpoint) Name() ([]byte, error) {
 	if err := e.enter(); err != nil {
 		return nil, err
@@ -88,6 +106,9 @@ func (e *Endpoint) Name() ([]byte, error) {
 	defer e.leave()
 	if e.turn == nil {
 		return nil, e.notEnabled("fi_getname")
+	}
+	if err := e.whole("fi_getname"); err != nil {
+		return nil, err
 	}
 	name, code := e.raw.Name()
 	return name, fail("fi_getname", e.provider, int(code))
@@ -97,22 +118,42 @@ func (e *Endpoint) notEnabled(op string) error {
 	return &Error{Op: op, Provider: e.provider, Errno: errnoInvalid, Detail: "the endpoint is not enabled yet"}
 }
 
-// Turn posts operations and reads completions of the endpoint's queue in one
-// crossing into C; see [Device] for the contract. Of more than 256 operations
-// those beyond are refused. It does not allocate, but for errors.
+// Turn tries to post every operation of posts, in order, and then reads up to
+// len(completions) completions of the endpoint's queue, in one crossing into C,
+// or in two if it has two queues. It does not block, and does not allocate, but
+// for errors.
 //
-// Implements: ssize_t fi_tsend(...), fi_trecv(...), fi_tinject(...)
-// Implements: ssize_t fi_cq_readfrom(...), fi_cq_readerr(...)
+// It sets Result, and where it applies Token and Err, of each operation. After
+// one that was refused the later ones of the same peer and direction are refused
+// untried, so that order is kept. The caller offers them again; of more than 256
+// those beyond are refused too. posts is the caller's again on return, and a
+// buffer is when the completion with its Context has been returned, or on return
+// if it was injected.
+//
+// While there is nothing to read, it looks up to spins more times. reaped is the
+// number of completions filled in, of which some may be of other endpoints with
+// the same queue, and 256 are the most; 0 is normal. With no completions to fill
+// in nothing is read, and on most providers nothing moves. err is about the
+// endpoint or its queue as a whole, never about one operation.
+//
+// Implements: ssize_t fi_send(...), fi_recv(...), fi_inject(...), fi_tsend(...), fi_trecv(...), fi_tinject(...)
+//
+// Implements: ssize_t fi_read(...), fi_write(...), fi_inject_write(...)
+//
+// Implements: ssize_t fi_atomic(...), fi_inject_atomic(...), fi_fetch_atomic(...), fi_compare_atomic(...)
+//
+// Implements: ssize_t fi_cq_read(...), fi_cq_readfrom(...), fi_cq_readerr(...)
 func (e *Endpoint) Turn(posts []Op, completions []Completion, spins int) (reaped int, err error) {
 	return e.takeTurn(posts, completions, spins, 0)
 }
 
 // TurnWait is Turn that, with nothing to read, blocks for up to waitMS
-// milliseconds inside the provider (fi_cq_sread). The thread is blocked, not
-// only the goroutine; ErrNotSupported says that the provider cannot. With two
-// queues, it blocks in that of sends.
+// milliseconds inside the provider. The thread is blocked, not only the
+// goroutine, and Close waits for it; [CompletionQueue.Signal] ends it early.
+// ErrNotSupported says that the provider cannot block. With two queues, it blocks
+// in that of sends.
 //
-// Implements: ssize_t fi_cq_sreadfrom(...)
+// Implements: ssize_t fi_cq_sread(...), fi_cq_sreadfrom(...)
 func (e *Endpoint) TurnWait(posts []Op, completions []Completion, waitMS int) (reaped int, err error) {
 	for _, q := range []*CompletionQueue{e.send, e.receive} {
 		if q != nil {
@@ -181,7 +222,7 @@ func (e *Endpoint) stage(op *Op, c *cgo.Op, x *cgo.Extra) bool {
 	c.Kind, c.Slot, c.Token, c.Extra = 0, 0, 0, nil
 	// The usual case first: a plain message needs no look at the rest.
 	plain := op.plain()
-	if (!plain || op.Kind == 0) && op.wrong() != "" {
+	if (!plain || op.Kind == 0) && (op.wrong() != "" || e.neverCompletes(op)) {
 		return true
 	}
 	kind := &kinds[op.Kind]
@@ -218,6 +259,21 @@ func (e *Endpoint) stage(op *Op, c *cgo.Op, x *cgo.Extra) bool {
 	c.Kind = kind.code
 	return true
 }
+
+// neverCompletes says of an operation that the provider takes it for good.
+func (e *Endpoint) neverCompletes(op *Op) bool {
+	sends := op.Kind == OpSend || op.Kind == OpTaggedSend || op.Kind == OpWrite
+	if op.Flags&DeliveryComplete == 0 || !sends || !losesEmpty || core(e.provider) != "shm" {
+		return false
+	}
+	size := len(op.Buf)
+	for _, b := range op.Vector {
+		size += len(b)
+	}
+	return size == 0
+}
+
+var losesEmpty = LibraryVersion().Major == 1
 
 // extend fills in what an operation has beyond a buffer, a peer and a tag.
 func extend(op *Op, c *cgo.Op, x *cgo.Extra) {
@@ -281,6 +337,9 @@ func (e *Endpoint) wrong(op *Op) (Errno, string) {
 	if why := op.wrong(); why != "" {
 		return errnoInvalid, why
 	}
+	if e.neverCompletes(op) {
+		return Errno(syscall.ENOSYS), "an empty operation with DeliveryComplete never completes on shm of libfabric 1.x"
+	}
 	if errno, why := e.connection.refuses(e, kinds[op.Kind].receive); errno != 0 {
 		return errno, why
 	}
@@ -293,8 +352,12 @@ func (e *Endpoint) wrong(op *Op) (Errno, string) {
 	return errnoInvalid, "there is no claimed message with this token"
 }
 
-// Cancel asks for the end of an operation in flight; its completion still
-// comes. A token whose operation is complete is nothing to cancel, and no error.
+// Cancel asks for the end of an operation in flight. Its completion still comes,
+// with ErrCanceled or as if nothing had happened, and only then its buffer is the
+// caller's. A token whose operation is complete is nothing to cancel, and no
+// error. It does not allocate, but for errors.
+//
+// Implements: int fi_cancel(...)
 func (e *Endpoint) Cancel(token Token) error {
 	if err := e.enter(); err != nil {
 		return err
@@ -302,6 +365,10 @@ func (e *Endpoint) Cancel(token Token) error {
 	defer e.leave()
 	if e.turn == nil {
 		return e.notEnabled("fi_cancel")
+	}
+	if e.severed {
+		// Everything has ended.
+		return nil
 	}
 	q := e.send
 	if token&receiveToken != 0 || q == nil {
@@ -311,18 +378,24 @@ func (e *Endpoint) Cancel(token Token) error {
 	if s == nil || s.endpoint != e || s.claimed {
 		return nil
 	}
-	err := fail("fi_cancel", e.provider, int(q.slots.Cancel(e.raw, int(index))))
-	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrAgain) {
+	code := q.slots.Cancel(e.raw, int(index))
+	if errors.Is(Errno(code), ErrNotFound) || errors.Is(Errno(code), ErrAgain) {
 		// The completion is on its way.
 		return nil
 	}
-	return err
+	return fail("fi_cancel", e.provider, int(code))
 }
 
-// Close closes the endpoint. Operations in flight end without a completion, and
-// their buffers are the caller's again on return. So do its groups.
+// Close closes the endpoint, and its groups for collectives. ErrBusy says what is
+// still open on it. Operations in flight end without a completion, and their
+// buffers are the caller's again on return; their places in the completion queue
+// are not used again, because it may still hold something about them.
+// On shm, some of it is put off: an endpoint that another of this process has
+// inserted stays open inside until that one is closed or removes it.
+//
+// Implements: int fi_close(...)
 func (e *Endpoint) Close() error {
-	return e.close(func() error {
+	err := e.close(func() error {
 		if err := e.endGroups(false); err != nil {
 			return err
 		}
@@ -332,21 +405,46 @@ func (e *Endpoint) Close() error {
 		if err := e.endGroups(true); err != nil {
 			return err
 		}
+		if r := e.connection.request; r != nil {
+			r.ended(e)
+		}
 		if e.turn == nil {
 			return nil
 		}
 		e.turn.Free()
-		for _, q := range e.queues() {
-			for i := range q.table {
-				if s := &q.table[i]; s.busy && s.endpoint == e {
-					// The queue may still hold its completion: the slot is not
-					// used again.
-					q.retire(uint32(i))
-				}
-			}
+		if !e.abandoned {
+			e.abandon()
 		}
 		return nil
 	})
+	return errors.Join(err, onThisHost.endAll(e.domain))
+}
+
+// giveUp is abandon for an endpoint that stays open inside: what it would still
+// receive must not come into buffers that are the caller's.
+func (e *Endpoint) giveUp() {
+	for _, q := range e.queues() {
+		for i := range q.table {
+			if s := &q.table[i]; s.busy && s.endpoint == e && kinds[s.kind].receive {
+				q.slots.Cancel(e.raw, i)
+			}
+		}
+	}
+	e.abandon()
+}
+
+// abandon gives the operations in flight up.
+func (e *Endpoint) abandon() {
+	e.abandoned = true
+	for _, q := range e.queues() {
+		for i := range q.table {
+			if s := &q.table[i]; s.busy && s.endpoint == e {
+				// The queue may still hold its completion: the slot is not
+				// used again.
+				q.retire(uint32(i))
+			}
+		}
+	}
 }
 
 // queues are the endpoint's completion queues, each once.

@@ -89,7 +89,8 @@ type condition struct {
 
 func (c *condition) Error() string { return c.text }
 
-// The named conditions, for errors.Is.
+// The named conditions, for errors.Is. Each stands for one or more codes of
+// libfabric, of which Error.Errno has the one that was returned.
 var (
 	// ErrAgain: there is no room now; read completions and try again.
 	ErrAgain error = &condition{"try again", []Errno{Errno(syscall.EAGAIN)}}

@@ -1,32 +1,39 @@
 package fabric
 
-// Event is what an event queue says: one of the types below, by its address
-// for *ConnectionRequest and by value for the others.
+// Event is what an event queue says: a [*ConnectionRequest], [ConnectedEvent],
+// [ShutdownEvent], [NotifyEvent], [AVCompleteEvent], [MRCompleteEvent],
+// [JoinCompleteEvent] or [UnknownEvent]. What has failed is not an event but an
+// error, such as [*ConnectionError].
 type Event interface{ isEvent() }
 
-// ConnectedEvent says that the endpoint's connection is there, on either side of it.
+// ConnectedEvent says that the endpoint's connection is there, on either side of
+// it (FI_CONNECTED).
 type ConnectedEvent struct {
 	Endpoint *Endpoint
 	// Data is what the peer gave to Accept; empty on the accepting side.
 	Data []byte
 }
 
-// ShutdownEvent says that the endpoint's connection has ended, by Shutdown or Close of
-// the peer. Some providers give it for Shutdown on this side too.
+// ShutdownEvent says that the endpoint's connection has ended, by Shutdown or
+// Close of the peer (FI_SHUTDOWN). Some providers give it for Shutdown on this
+// side too.
 type ShutdownEvent struct{ Endpoint *Endpoint }
 
-// NotifyEvent is one that Write put there. Providers may send some of their
-// own, whose Data is theirs to explain.
+// NotifyEvent is one that Write put there (FI_NOTIFY). Providers may send some of
+// their own, whose Data is theirs to explain.
 type NotifyEvent struct{ Data uint64 }
 
-// AVCompleteEvent says that an insertion into an address vector that reports here is
-// done, and Count addresses were inserted.
+// AVCompleteEvent says that an insertion into an address vector is done, and
+// Count addresses were inserted (FI_AV_COMPLETE). Insertions of this package are
+// done on return and have none.
 type AVCompleteEvent struct{ Count uint64 }
 
-// MRCompleteEvent says that a registration that reports here is done.
+// MRCompleteEvent says that a registration is done (FI_MR_COMPLETE).
+// Registrations of this package are done on return and have none.
 type MRCompleteEvent struct{ Data uint64 }
 
-// JoinCompleteEvent says that a group was joined, one of the two kinds.
+// JoinCompleteEvent says that a group was joined (FI_JOIN_COMPLETE): one of the
+// two kinds, and the other is nil.
 type JoinCompleteEvent struct {
 	Group     *Group
 	Multicast *MulticastGroup
@@ -49,7 +56,8 @@ func (JoinCompleteEvent) isEvent()  {}
 func (UnknownEvent) isEvent()       {}
 
 // ConnectionError is an error event about an endpoint: its connection was
-// refused, or has failed. It is equal under errors.Is to what Err is.
+// refused, or has failed. It is equal under errors.Is to what Err is, such as
+// [ErrUnreachable].
 type ConnectionError struct {
 	Endpoint *Endpoint
 	// Data is what the peer gave to Reject.

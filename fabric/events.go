@@ -41,6 +41,8 @@ type pendingEvent struct {
 
 // OpenEventQueue opens an event queue. It has a wait descriptor where the
 // provider can make one.
+//
+// Implements: int fi_eq_open(...)
 func (f *Fabric) OpenEventQueue() (*EventQueue, error) {
 	if err := f.enter(); err != nil {
 		return nil, err
@@ -78,7 +80,8 @@ func (f *Fabric) OpenEventQueue() (*EventQueue, error) {
 
 // Read takes one event and says whether there was one. An error event comes as
 // an error with ok true: a *ConnectionError if it is about an endpoint, else an
-// *Error. With ok false, the error is about reading. It does not block.
+// *Error. With ok false, the error is about reading. It does not block, and does
+// not allocate where there is nothing.
 //
 // Implements: ssize_t fi_eq_read(...), fi_eq_readerr(...)
 func (q *EventQueue) Read() (event Event, ok bool, err error) {
@@ -189,14 +192,7 @@ func (q *EventQueue) TryWait() (bool, error) {
 	if waiting {
 		return false, nil
 	}
-	switch code := q.fabric.raw.TryWaitEvents(q.raw); code {
-	case 0:
-		return true, nil
-	case cgo.Again:
-		return false, nil
-	default:
-		return false, fail("fi_trywait", q.provider, int(code))
-	}
+	return mayBlock(q.provider, q.fabric.raw.TryWaitEvents(q.raw))
 }
 
 // next reads one event of libfabric's. The caller has the lock.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log"
 
 	"github.com/weft-go/weft/fabric"
 )
@@ -63,6 +62,44 @@ func ExamplePassiveEndpoint() {
 	// accepted: come in
 }
 
+// A listener that refuses a connection can say why.
+func ExampleConnectionError() {
+	infos, err := fabric.Discover(fabric.Hints{
+		Provider: "tcp", Endpoint: fabric.Connected, Capabilities: fabric.Messages, Source: "127.0.0.1",
+		MemoryMode: fabric.LocalRegistration | fabric.VirtualAddresses | fabric.AllocatedMemory | fabric.ProviderKeys,
+	})
+	check(err)
+	f, err := infos[0].OpenFabric()
+	check(err)
+	d, err := f.OpenDomain(infos[0])
+	check(err)
+	events, err := f.OpenEventQueue()
+	check(err)
+	q, err := d.OpenCompletionQueue(64)
+	check(err)
+	listener, err := f.OpenPassiveEndpoint(infos[0])
+	check(err)
+	check(listener.Listen(events))
+	address, err := listener.Name()
+	check(err)
+	caller, err := d.OpenEndpoint()
+	check(err)
+	check(caller.EnableWith(fabric.Bindings{Send: q, Receive: q, Events: events}))
+	check(caller.Connect(address, []byte("may I?")))
+
+	var refused *fabric.ConnectionError
+	for !errors.As(err, &refused) {
+		var event fabric.Event
+		event, err = events.ReadWait(context.Background())
+		if request, ok := event.(*fabric.ConnectionRequest); ok {
+			check(request.Reject([]byte("not today")))
+		}
+	}
+	fmt.Printf("%v: %s\n", errors.Is(refused, fabric.ErrUnreachable), refused.Data)
+	check(errors.Join(caller.Close(), listener.Close(), q.Close(), events.Close(), d.Close(), f.Close()))
+	// Output: true: not today
+}
+
 // What one goroutine writes, another reads.
 func ExampleEventQueue() {
 	infos, err := fabric.Discover(fabric.Hints{Provider: "tcp", Endpoint: fabric.Connected, Source: "127.0.0.1"})
@@ -77,10 +114,4 @@ func ExampleEventQueue() {
 	fmt.Println(event.(fabric.NotifyEvent).Data)
 	check(errors.Join(events.Close(), f.Close()))
 	// Output: 42
-}
-
-func check(err error) {
-	if err != nil {
-		log.Fatal(err)
-	}
 }

@@ -97,3 +97,27 @@ func ExampleSharedReceive() {
 	// endpoints that share: 2
 	// true
 }
+
+// Endpoints share one send context where the provider has those that work;
+// elsewhere each has its own.
+func ExampleSharedSend() {
+	ends := openDomainOf("sockets", fabric.Messages)
+	defer ends.close()
+	infos, err := fabric.Discover(fabric.Hints{
+		Provider: "sockets", Endpoint: fabric.ReliableDatagram, Source: "127.0.0.1", Capabilities: fabric.Messages,
+	})
+	check(err)
+	info := infos[0]
+	shared, err := ends.domain.OpenSharedSend(info)
+	switch {
+	case errors.Is(err, fabric.ErrNotSupported):
+		fmt.Println("a send context for each endpoint")
+	case err == nil:
+		// Endpoints of this info have it as Bindings.SharedSend.
+		info, err = info.WithContexts(fabric.SharedContext, 1)
+		ends.opened(shared.Close, err)
+	default:
+		check(err)
+	}
+	// Output: a send context for each endpoint
+}

@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"sort"
@@ -17,15 +18,26 @@ type handle struct {
 	provider string
 	parents  []*handle
 
-	// users counts calls under way; closedBit is set by Close.
+	// users counts calls under way; closedBit is set by Close, and closingBit
+	// while it is not known yet whether Close succeeds.
 	users atomic.Int64
 
 	mu       sync.Mutex
 	children map[*handle]struct{}
 	stack    []uintptr
+
+	// remains are children that are closed for the program and not yet in
+	// libfabric; they keep their parents so too. late is how a handle of that
+	// kind ends, and hold, if not nil, makes one of it.
+	remains map[*handle]struct{}
+	late    func() error
+	hold    func() bool
 }
 
-const closedBit = int64(1) << 62
+const (
+	closedBit  = int64(1) << 62
+	closingBit = int64(1) << 61
+)
 
 // open puts the handle into the tree. The caller has entered each parent, so
 // that none is closed meanwhile.
@@ -52,9 +64,12 @@ func (h *handle) adopt(p *handle) {
 
 // enter must come before a call into libfabric, and leave after it.
 func (h *handle) enter() error {
-	if h.users.Add(1)&closedBit != 0 {
-		h.users.Add(-1)
-		return h.closedError()
+	for h.users.Add(1)&(closedBit|closingBit) != 0 {
+		if h.users.Add(-1)&closedBit != 0 {
+			return h.closedError()
+		}
+		// A Close that is refused in the end must not be seen.
+		runtime.Gosched()
 	}
 	return nil
 }
@@ -63,6 +78,11 @@ func (h *handle) leave() { h.users.Add(-1) }
 
 func (h *handle) closedError() error {
 	return &Error{Op: h.kind, Provider: h.provider, Errno: errnoClosed}
+}
+
+// invalid says what is wrong with the arguments of a call.
+func (h *handle) invalid(op, detail string) error {
+	return &Error{Op: op, Provider: h.provider, Errno: errnoInvalid, Detail: detail}
 }
 
 // close runs free once nobody uses the handle and no child is open.
@@ -83,24 +103,81 @@ func (h *handle) close(free func() error) error {
 			h.mu.Unlock()
 			return &Error{Op: "close of " + h.kind, Provider: h.provider, Errno: Errno(syscall.EBUSY), Detail: detail}
 		}
-		closed := h.users.CompareAndSwap(0, closedBit)
+		closing := h.users.CompareAndSwap(0, closingBit)
 		h.mu.Unlock()
-		if closed {
+		if closing {
 			break
 		}
 	}
-	if err := free(); err != nil {
+	if h.stays(free) {
+		return nil
+	}
+	if err := h.end(free); err != nil {
 		// libfabric still holds it: the handle stays open.
-		h.users.Add(-closedBit)
+		h.users.Add(-closingBit)
 		return err
 	}
+	h.users.Add(closedBit - closingBit)
+	return nil
+}
+
+// stays puts the end of a closed handle off, if it must be.
+func (h *handle) stays(free func() error) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if hold := h.hold != nil && h.hold(); !hold && len(h.remains) == 0 {
+		return false
+	}
+	h.late = free
 	for _, p := range h.parents {
 		p.mu.Lock()
 		delete(p.children, h)
+		if p.remains == nil {
+			p.remains = make(map[*handle]struct{})
+		}
+		p.remains[h] = struct{}{}
 		p.mu.Unlock()
 	}
 	live.Delete(h)
-	return nil
+	h.users.Add(closedBit - closingBit)
+	return true
+}
+
+// release ends a handle that stayed, once nothing remains in it.
+func (h *handle) release() error {
+	h.mu.Lock()
+	free := h.late
+	if len(h.remains) > 0 {
+		free = nil
+	}
+	if free != nil {
+		h.late = nil
+	}
+	h.mu.Unlock()
+	if free == nil {
+		return nil
+	}
+	return h.end(free)
+}
+
+// end frees what libfabric has of the handle, and then what stayed for it.
+func (h *handle) end(free func() error) error {
+	if err := free(); err != nil {
+		return err
+	}
+	var all error
+	for _, p := range h.parents {
+		p.mu.Lock()
+		_, stayed := p.remains[h]
+		delete(p.children, h)
+		delete(p.remains, h)
+		p.mu.Unlock()
+		if stayed {
+			all = errors.Join(all, p.release())
+		}
+	}
+	live.Delete(h)
+	return all
 }
 
 func (h *handle) childrenText() string {
@@ -131,7 +208,7 @@ var live sync.Map
 // HandleInfo describes an open handle.
 type HandleInfo struct {
 	Kind     string // such as "endpoint"
-	Provider string
+	Provider string // empty for what is of none, such as an arena
 	Stack    string // where it was opened
 }
 

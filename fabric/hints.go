@@ -29,14 +29,18 @@ type Hints struct {
 	SourceAddress, DestinationAddress []byte
 	AddressFormat                     AddressFormat
 
+	// Endpoint is the type of endpoint; Protocol, of ProtocolVersion, is what it
+	// is to speak on the wire.
 	Endpoint        EndpointType
 	Protocol        Protocol
 	ProtocolVersion uint32
-	Capabilities    Capabilities
+	// Capabilities are what the endpoint must be able to do.
+	Capabilities Capabilities
 	// SendCapabilities, ReceiveCapabilities and DomainCapabilities narrow
 	// Capabilities for one direction, and for the domain.
 	SendCapabilities, ReceiveCapabilities, DomainCapabilities Capabilities
-	// Mode is what the program can live with; OperationContexts are added.
+	// Mode and MemoryMode are what the program can live with: a provider that
+	// asks for more is not found. OperationContexts are added to Mode.
 	Mode       Mode
 	MemoryMode MemoryMode
 	// OrderedSends asks that messages of one sender match in the order of

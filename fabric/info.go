@@ -9,8 +9,9 @@ import (
 	"github.com/weft-go/weft/cgo"
 )
 
-// Info is one way to communicate that libfabric offers (fi_info). It is
-// immutable and may be used from any goroutine.
+// Info is one way to communicate that libfabric offers (fi_info): a provider, a
+// network, an interface and a type of endpoint, with all that they can do. It is
+// immutable and may be used from any goroutine. There is nothing to close.
 type Info struct {
 	raw cgo.Info
 	a   cgo.Attributes

@@ -66,44 +66,13 @@ func TestWordsFromManyGoroutines(t *testing.T) {
 	group.Wait()
 }
 
-func TestInfoSaysWhatTheProviderIs(t *testing.T) {
+func TestInfoIsNotShared(t *testing.T) {
 	each(t, func(t *testing.T, provider string) {
-		infos, err := fabric.Discover(fabric.Hints{
-			Provider: provider, Endpoint: fabric.ReliableDatagram, Source: "127.0.0.1",
-			Capabilities: fabric.Messages | fabric.TaggedMessages | fabric.RemoteMemory, MemoryMode: everyMode,
-			OrderedSends: true, OneThread: true,
-		})
+		infos, err := fabric.Discover(fabric.Hints{Provider: provider, Endpoint: fabric.ReliableDatagram, Source: "127.0.0.1", MemoryMode: everyMode})
 		require.NoError(t, err)
 		for _, i := range infos {
-			send, receive := i.Send(), i.Receive()
-			require.Equal(t, i.InjectSize(), send.InjectSize)
-			require.Equal(t, i.SendQueue(), send.Queue)
-			require.Equal(t, i.ReceiveQueue(), receive.Queue)
-			require.Positive(t, send.Vectors)
-			require.Positive(t, send.RemoteVectors)
-			require.Positive(t, receive.Vectors)
-			require.NotZero(t, send.Order&receive.Order&fabric.SendAfterSend)
-			require.NotZero(t, i.Capabilities()&fabric.CanWrite, "what RemoteMemory includes")
-			require.NotZero(t, send.Capabilities&fabric.CanSend)
-			require.NotZero(t, receive.Capabilities&fabric.CanReceive)
-			require.Zero(t, i.Mode()&^fabric.OperationContexts)
-			require.Equal(t, fabric.ResourcesEnabled, i.ResourceManagement())
-			require.NotZero(t, i.Threading())
-			require.NotZero(t, i.ControlProgress())
-			require.NotZero(t, i.Protocol())
-			require.NotZero(t, i.AddressFormat())
-			require.NotEmpty(t, i.SourceAddress())
-			require.Nil(t, i.DestinationAddress())
+			require.Contains(t, i.String(), i.Provider())
 			require.Nil(t, i.AuthorizationKey())
-			require.Positive(t, i.KeySize())
-			require.Positive(t, i.ImmediateSize())
-			require.Positive(t, i.SendContexts())
-			require.Positive(t, i.ReceiveContexts())
-			limits := i.Limits()
-			require.Positive(t, limits.CompletionQueues)
-			require.Positive(t, limits.Endpoints)
-			require.Positive(t, limits.RegionVectors)
-			require.GreaterOrEqual(t, i.APIVersion().Minor+100*i.APIVersion().Major, 117)
 			if nic, ok := i.NIC(); ok {
 				t.Log(nic)
 				require.NotEqual(t, fabric.NIC{}, nic)

@@ -6,13 +6,15 @@ import (
 	"github.com/weft-go/weft/cgo"
 )
 
-// Version is a version of libfabric's API.
+// Version is a version, of libfabric's API or of a provider.
 type Version struct{ Major, Minor int }
 
+// String is such as "1.17".
 func (v Version) String() string { return fmt.Sprintf("%d.%d", v.Major, v.Minor) }
 
-// LibraryVersion is the version of the library that the process runs with
-// (fi_version).
+// LibraryVersion is the version of the library that the process runs with.
+//
+// Implements: uint32_t fi_version(...)
 func LibraryVersion() Version { return version(cgo.LibraryVersion()) }
 
 // HeaderVersion is the version of the headers that weft was compiled against.
@@ -21,7 +23,8 @@ func HeaderVersion() Version { return version(cgo.HeaderVersion) }
 func version(v cgo.Version) Version { return Version{v.Major(), v.Minor()} }
 
 // MemoryInUse returns the bytes outside the Go heap that weft has allocated,
-// by purpose. It is empty when every handle is closed.
+// by purpose, such as "arenas". It is empty when every handle is closed. Any
+// goroutine may call it.
 func MemoryInUse() map[string]int64 {
 	m := make(map[string]int64)
 	for p, n := range cgo.MemoryInUse() {

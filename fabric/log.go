@@ -13,11 +13,11 @@ type LogLevel int
 // The levels. What a library was built without, such as debug messages in a
 // release build, no level brings back.
 const (
-	LogOff   = LogLevel(cgo.LogOff)
-	LogWarn  = LogLevel(cgo.LogWarn)
-	LogTrace = LogLevel(cgo.LogTrace)
-	LogInfo  = LogLevel(cgo.LogInfo)
-	LogDebug = LogLevel(cgo.LogDebug)
+	LogOff   LogLevel = LogLevel(cgo.LogOff)   // nothing
+	LogWarn  LogLevel = LogLevel(cgo.LogWarn)  // FI_LOG_WARN
+	LogTrace LogLevel = LogLevel(cgo.LogTrace) // FI_LOG_TRACE
+	LogInfo  LogLevel = LogLevel(cgo.LogInfo)  // FI_LOG_INFO: what it looks at, and why it passes it over
+	LogDebug LogLevel = LogLevel(cgo.LogDebug) // FI_LOG_DEBUG
 )
 
 // String is libfabric's word (fi_tostr), and "off" for LogOff.

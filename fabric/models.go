@@ -11,9 +11,15 @@ type EndpointType uint32
 
 // The endpoint types.
 const (
-	ReliableDatagram = EndpointType(cgo.EndpointRDM)      // FI_EP_RDM
-	Connected        = EndpointType(cgo.EndpointMessage)  // FI_EP_MSG
-	Datagram         = EndpointType(cgo.EndpointDatagram) // FI_EP_DGRAM
+	// ReliableDatagram endpoints reach any number of peers without connections,
+	// and lose nothing (FI_EP_RDM).
+	ReliableDatagram EndpointType = EndpointType(cgo.EndpointRDM)
+	// Connected endpoints have one peer each, to which they connect, and lose
+	// nothing (FI_EP_MSG).
+	Connected EndpointType = EndpointType(cgo.EndpointMessage)
+	// Datagram endpoints reach any number of peers, and may lose messages or
+	// change their order (FI_EP_DGRAM).
+	Datagram EndpointType = EndpointType(cgo.EndpointDatagram)
 )
 
 // String is libfabric's word (fi_tostr).
@@ -25,23 +31,23 @@ type Protocol uint32
 
 // The protocols that providers of today speak.
 const (
-	ProtocolRDMACM     = Protocol(cgo.ProtocolRDMACMRC) // FI_PROTO_RDMA_CM_IB_RC
-	ProtocolXRC        = Protocol(cgo.ProtocolXRC)      // FI_PROTO_RDMA_CM_IB_XRC
-	ProtocolIWARP      = Protocol(cgo.ProtocolIWARP)    // FI_PROTO_IWARP
-	ProtocolInfiniBand = Protocol(cgo.ProtocolIBUD)     // FI_PROTO_IB_UD
-	ProtocolUDP        = Protocol(cgo.ProtocolUDP)      // FI_PROTO_UDP
-	ProtocolTCP        = Protocol(cgo.ProtocolTCP)      // FI_PROTO_SOCK_TCP
-	ProtocolXNet       = Protocol(cgo.ProtocolXNet)     // FI_PROTO_XNET
-	ProtocolRXM        = Protocol(cgo.ProtocolRXM)      // FI_PROTO_RXM
-	ProtocolRXMTCP     = Protocol(cgo.ProtocolRXMTCP)   // FI_PROTO_RXM_TCP
-	ProtocolRXD        = Protocol(cgo.ProtocolRXD)      // FI_PROTO_RXD
-	ProtocolMultiRail  = Protocol(cgo.ProtocolMRail)    // FI_PROTO_MRAIL
-	ProtocolShared     = Protocol(cgo.ProtocolShared)   // FI_PROTO_SHM
-	ProtocolEFA        = Protocol(cgo.ProtocolEFA)      // FI_PROTO_EFA
-	ProtocolPSM2       = Protocol(cgo.ProtocolPSMX2)    // FI_PROTO_PSMX2
-	ProtocolPSM3       = Protocol(cgo.ProtocolPSMX3)    // FI_PROTO_PSMX3
-	ProtocolOmniPath   = Protocol(cgo.ProtocolOPX)      // FI_PROTO_OPX
-	ProtocolSlingshot  = Protocol(cgo.ProtocolCXI)      // FI_PROTO_CXI
+	ProtocolRDMACM     Protocol = Protocol(cgo.ProtocolRDMACMRC) // FI_PROTO_RDMA_CM_IB_RC
+	ProtocolXRC        Protocol = Protocol(cgo.ProtocolXRC)      // FI_PROTO_RDMA_CM_IB_XRC
+	ProtocolIWARP      Protocol = Protocol(cgo.ProtocolIWARP)    // FI_PROTO_IWARP
+	ProtocolInfiniBand Protocol = Protocol(cgo.ProtocolIBUD)     // FI_PROTO_IB_UD
+	ProtocolUDP        Protocol = Protocol(cgo.ProtocolUDP)      // FI_PROTO_UDP
+	ProtocolTCP        Protocol = Protocol(cgo.ProtocolTCP)      // FI_PROTO_SOCK_TCP
+	ProtocolXNet       Protocol = Protocol(cgo.ProtocolXNet)     // FI_PROTO_XNET
+	ProtocolRXM        Protocol = Protocol(cgo.ProtocolRXM)      // FI_PROTO_RXM
+	ProtocolRXMTCP     Protocol = Protocol(cgo.ProtocolRXMTCP)   // FI_PROTO_RXM_TCP
+	ProtocolRXD        Protocol = Protocol(cgo.ProtocolRXD)      // FI_PROTO_RXD
+	ProtocolMultiRail  Protocol = Protocol(cgo.ProtocolMRail)    // FI_PROTO_MRAIL
+	ProtocolShared     Protocol = Protocol(cgo.ProtocolShared)   // FI_PROTO_SHM
+	ProtocolEFA        Protocol = Protocol(cgo.ProtocolEFA)      // FI_PROTO_EFA
+	ProtocolPSM2       Protocol = Protocol(cgo.ProtocolPSMX2)    // FI_PROTO_PSMX2
+	ProtocolPSM3       Protocol = Protocol(cgo.ProtocolPSMX3)    // FI_PROTO_PSMX3
+	ProtocolOmniPath   Protocol = Protocol(cgo.ProtocolOPX)      // FI_PROTO_OPX
+	ProtocolSlingshot  Protocol = Protocol(cgo.ProtocolCXI)      // FI_PROTO_CXI
 )
 
 // String is libfabric's word (fi_tostr).
@@ -52,18 +58,18 @@ type AddressFormat uint32
 
 // The formats of addresses.
 const (
-	FormatUnspecified = AddressFormat(cgo.FormatUnknown) // FI_FORMAT_UNSPEC
-	FormatSocket      = AddressFormat(cgo.FormatSocket)  // FI_SOCKADDR: IPv4 or IPv6
-	FormatIPv4        = AddressFormat(cgo.FormatIPv4)    // FI_SOCKADDR_IN
-	FormatIPv6        = AddressFormat(cgo.FormatIPv6)    // FI_SOCKADDR_IN6
-	FormatInfiniBand  = AddressFormat(cgo.FormatIB)      // FI_SOCKADDR_IB
-	FormatText        = AddressFormat(cgo.FormatString)  // FI_ADDR_STR
-	FormatEFA         = AddressFormat(cgo.FormatEFA)     // FI_ADDR_EFA
-	FormatVerbs       = AddressFormat(cgo.FormatIBUD)    // FI_ADDR_IB_UD
-	FormatPSM2        = AddressFormat(cgo.FormatPSMX2)   // FI_ADDR_PSMX2
-	FormatPSM3        = AddressFormat(cgo.FormatPSMX3)   // FI_ADDR_PSMX3
-	FormatOmniPath    = AddressFormat(cgo.FormatOPX)     // FI_ADDR_OPX
-	FormatSlingshot   = AddressFormat(cgo.FormatCXI)     // FI_ADDR_CXI
+	FormatUnspecified AddressFormat = AddressFormat(cgo.FormatUnknown) // FI_FORMAT_UNSPEC
+	FormatSocket      AddressFormat = AddressFormat(cgo.FormatSocket)  // FI_SOCKADDR: IPv4 or IPv6
+	FormatIPv4        AddressFormat = AddressFormat(cgo.FormatIPv4)    // FI_SOCKADDR_IN
+	FormatIPv6        AddressFormat = AddressFormat(cgo.FormatIPv6)    // FI_SOCKADDR_IN6
+	FormatInfiniBand  AddressFormat = AddressFormat(cgo.FormatIB)      // FI_SOCKADDR_IB
+	FormatText        AddressFormat = AddressFormat(cgo.FormatString)  // FI_ADDR_STR
+	FormatEFA         AddressFormat = AddressFormat(cgo.FormatEFA)     // FI_ADDR_EFA
+	FormatVerbs       AddressFormat = AddressFormat(cgo.FormatIBUD)    // FI_ADDR_IB_UD
+	FormatPSM2        AddressFormat = AddressFormat(cgo.FormatPSMX2)   // FI_ADDR_PSMX2
+	FormatPSM3        AddressFormat = AddressFormat(cgo.FormatPSMX3)   // FI_ADDR_PSMX3
+	FormatOmniPath    AddressFormat = AddressFormat(cgo.FormatOPX)     // FI_ADDR_OPX
+	FormatSlingshot   AddressFormat = AddressFormat(cgo.FormatCXI)     // FI_ADDR_CXI
 )
 
 // String is libfabric's word (fi_tostr).
@@ -76,17 +82,17 @@ type Threading uint32
 // The threading models.
 const (
 	// ThreadSafe: anything may be used by anyone at any time (FI_THREAD_SAFE).
-	ThreadSafe = Threading(cgo.ThreadSafe)
+	ThreadSafe Threading = Threading(cgo.ThreadSafe)
 	// ThreadDomain: what belongs to one domain is used by one goroutine at a
 	// time (FI_THREAD_DOMAIN).
-	ThreadDomain = Threading(cgo.ThreadDomain)
+	ThreadDomain Threading = Threading(cgo.ThreadDomain)
 	// ThreadCompletion: what completes on one queue or counter is
 	// (FI_THREAD_COMPLETION).
-	ThreadCompletion = Threading(cgo.ThreadCompletion)
+	ThreadCompletion Threading = Threading(cgo.ThreadCompletion)
 	// ThreadHandle and ThreadEndpoint: one handle, or one endpoint, is
 	// (FI_THREAD_FID, FI_THREAD_ENDPOINT). Both are deprecated.
-	ThreadHandle   = Threading(cgo.ThreadFID)
-	ThreadEndpoint = Threading(cgo.ThreadEndpoint)
+	ThreadHandle   Threading = Threading(cgo.ThreadFID)
+	ThreadEndpoint Threading = Threading(cgo.ThreadEndpoint)
 )
 
 // String is libfabric's word (fi_tostr).
@@ -98,12 +104,16 @@ type Progress uint32
 
 // The progress models.
 const (
-	ProgressAutomatic = Progress(cgo.ProgressAuto)   // FI_PROGRESS_AUTO
-	ProgressManual    = Progress(cgo.ProgressManual) // FI_PROGRESS_MANUAL
+	// ProgressAutomatic: the provider does, with threads or in hardware
+	// (FI_PROGRESS_AUTO).
+	ProgressAutomatic Progress = Progress(cgo.ProgressAuto)
+	// ProgressManual: the program does, by turns and by reading queues and
+	// counters (FI_PROGRESS_MANUAL).
+	ProgressManual Progress = Progress(cgo.ProgressManual)
 	// ProgressUnified is manual, with control and data moved on by the same
 	// calls (FI_PROGRESS_CONTROL_UNIFIED). libfabric has it from 2.0 on, as a
 	// model of control.
-	ProgressUnified = Progress(cgo.ProgressUnified)
+	ProgressUnified Progress = Progress(cgo.ProgressUnified)
 )
 
 // String is libfabric's word (fi_tostr).
@@ -115,23 +125,17 @@ type ResourceManagement uint32
 // The models of resource management.
 const (
 	// ResourcesDisabled: the program does (FI_RM_DISABLED).
-	ResourcesDisabled = ResourceManagement(cgo.ResourcesDisabled)
+	ResourcesDisabled ResourceManagement = ResourceManagement(cgo.ResourcesDisabled)
 	// ResourcesEnabled: the provider refuses what would not fit (FI_RM_ENABLED).
-	ResourcesEnabled = ResourceManagement(cgo.ResourcesEnabled)
+	ResourcesEnabled ResourceManagement = ResourceManagement(cgo.ResourcesEnabled)
 )
 
-// String is libfabric's name; it has no function for it.
-func (r ResourceManagement) String() string {
-	switch r {
-	case 0:
-		return "FI_RM_UNSPEC"
-	case ResourcesDisabled:
-		return "FI_RM_DISABLED"
-	case ResourcesEnabled:
-		return "FI_RM_ENABLED"
-	}
-	return "unknown"
+var resourceManagementNames = names[ResourceManagement]{
+	0: "FI_RM_UNSPEC", ResourcesDisabled: "FI_RM_DISABLED", ResourcesEnabled: "FI_RM_ENABLED",
 }
+
+// String is libfabric's name; it has no function for it.
+func (r ResourceManagement) String() string { return resourceManagementNames.of(r) }
 
 // AddressVectorType says what the addresses of an address vector are.
 type AddressVectorType uint32
@@ -139,9 +143,9 @@ type AddressVectorType uint32
 // The types of address vectors.
 const (
 	// AddressTable: indexes, from 0 in the order of insertion (FI_AV_TABLE).
-	AddressTable = AddressVectorType(cgo.AVTable)
+	AddressTable AddressVectorType = AddressVectorType(cgo.AVTable)
 	// AddressMap: numbers of the provider's (FI_AV_MAP). It is deprecated.
-	AddressMap = AddressVectorType(cgo.AVMap)
+	AddressMap AddressVectorType = AddressVectorType(cgo.AVMap)
 )
 
 // String is libfabric's word (fi_tostr).
@@ -152,49 +156,43 @@ type TrafficClass uint32
 
 // The traffic classes.
 const (
-	TrafficBestEffort     = TrafficClass(cgo.TrafficBestEffort)     // FI_TC_BEST_EFFORT
-	TrafficLowLatency     = TrafficClass(cgo.TrafficLowLatency)     // FI_TC_LOW_LATENCY
-	TrafficDedicated      = TrafficClass(cgo.TrafficDedicated)      // FI_TC_DEDICATED_ACCESS
-	TrafficBulk           = TrafficClass(cgo.TrafficBulk)           // FI_TC_BULK_DATA
-	TrafficScavenger      = TrafficClass(cgo.TrafficScavenger)      // FI_TC_SCAVENGER
-	TrafficNetworkControl = TrafficClass(cgo.TrafficNetworkControl) // FI_TC_NETWORK_CTRL
+	TrafficBestEffort     TrafficClass = TrafficClass(cgo.TrafficBestEffort)     // FI_TC_BEST_EFFORT
+	TrafficLowLatency     TrafficClass = TrafficClass(cgo.TrafficLowLatency)     // FI_TC_LOW_LATENCY
+	TrafficDedicated      TrafficClass = TrafficClass(cgo.TrafficDedicated)      // FI_TC_DEDICATED_ACCESS
+	TrafficBulk           TrafficClass = TrafficClass(cgo.TrafficBulk)           // FI_TC_BULK_DATA
+	TrafficScavenger      TrafficClass = TrafficClass(cgo.TrafficScavenger)      // FI_TC_SCAVENGER
+	TrafficNetworkControl TrafficClass = TrafficClass(cgo.TrafficNetworkControl) // FI_TC_NETWORK_CTRL
 )
 
 // TrafficOfDSCP is the class of a differentiated services code point of IP,
 // 0 to 63.
 //
-// Implements: uint32_t fi_tc_dscp_set(uint8_t dscp)
+// Implements: uint32_t fi_tc_dscp_set(...)
 func TrafficOfDSCP(codePoint uint8) TrafficClass {
 	return TrafficClass(cgo.TrafficOfDSCP(codePoint))
 }
 
 // DSCP is the code point of a class that was made of one.
 //
-// Implements: uint8_t fi_tc_dscp_get(uint32_t tclass)
+// Implements: uint8_t fi_tc_dscp_get(...)
 func (c TrafficClass) DSCP() (codePoint uint8, ok bool) {
 	return cgo.DSCP(uint32(c)), uint32(c)&cgo.TrafficDSCP != 0
 }
 
+var trafficClassNames = names[TrafficClass]{
+	0:                     "FI_TC_UNSPEC",
+	TrafficBestEffort:     "FI_TC_BEST_EFFORT",
+	TrafficLowLatency:     "FI_TC_LOW_LATENCY",
+	TrafficDedicated:      "FI_TC_DEDICATED_ACCESS",
+	TrafficBulk:           "FI_TC_BULK_DATA",
+	TrafficScavenger:      "FI_TC_SCAVENGER",
+	TrafficNetworkControl: "FI_TC_NETWORK_CTRL",
+}
+
 // String is libfabric's name; it has no function for it.
 func (c TrafficClass) String() string {
-	switch c {
-	case 0:
-		return "FI_TC_UNSPEC"
-	case TrafficBestEffort:
-		return "FI_TC_BEST_EFFORT"
-	case TrafficLowLatency:
-		return "FI_TC_LOW_LATENCY"
-	case TrafficDedicated:
-		return "FI_TC_DEDICATED_ACCESS"
-	case TrafficBulk:
-		return "FI_TC_BULK_DATA"
-	case TrafficScavenger:
-		return "FI_TC_SCAVENGER"
-	case TrafficNetworkControl:
-		return "FI_TC_NETWORK_CTRL"
-	}
 	if codePoint, ok := c.DSCP(); ok {
 		return fmt.Sprintf("DSCP %d", codePoint)
 	}
-	return "unknown"
+	return trafficClassNames.of(c)
 }

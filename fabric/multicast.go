@@ -9,7 +9,7 @@ import (
 // ToMulticast says that Op.Peer of a send is the Address of a MulticastGroup
 // (FI_MULTICAST). Without it, and with it for any other peer, the provider takes
 // the one for the other.
-const ToMulticast = OpFlags(cgo.FlagMulticast)
+const ToMulticast OpFlags = OpFlags(cgo.FlagMulticast)
 
 // MulticastGroup is an endpoint's membership in a multicast group (fid_mc): what
 // any member sends to it comes to all. One goroutine at a time may use it,
@@ -79,7 +79,7 @@ func (g *MulticastGroup) Address() Address { return g.address }
 
 func (g *MulticastGroup) closed() bool { return g.users.Load()&closedBit != 0 }
 
-// Close leaves the group.
+// Close leaves the group. It comes before Close of the endpoint.
 func (g *MulticastGroup) Close() error {
 	return g.close(func() error { return fail("fi_close of multicast group", g.provider, int(g.raw.Close())) })
 }

@@ -2,93 +2,129 @@ package fabric
 
 import (
 	"errors"
+	"strings"
 	"sync"
 )
 
 // The shm provider lets endpoints of one process look straight into each
 // other's memory, and goes on doing so after the other endpoint is closed, if
-// messages of it are still waiting: the process then dies of SIGSEGV. So a port
-// on shm that is closed while another of this process knows it stays open
-// inside, unused, until that one is closed or has removed it.
+// messages of it are still waiting: the process then dies of SIGSEGV. So an
+// endpoint on shm that is closed while another of this process knows it, or is
+// known by it, stays open inside, unused, until that one is closed too or has
+// been removed.
 type neighbours struct {
-	mu    sync.Mutex
-	ports map[string]*Port // by address
+	mu sync.Mutex
+	// all are those that are open inside.
+	all map[*Endpoint]struct{}
 }
 
-var shmPorts = neighbours{ports: make(map[string]*Port)}
+var onThisHost = neighbours{all: make(map[*Endpoint]struct{})}
 
-// neighbour is a port's place among the others. It is the lock of neighbours
-// that guards it.
+// neighbour is an endpoint's place among the others. It is the lock of
+// neighbours that guards it.
 type neighbour struct {
-	knows   map[Address]*Port // whom it may look at
-	known   int               // how many may look at it
-	retired bool              // closed for its owner
+	name    string
+	vector  *AddressVector
+	retired bool // closed for the program
 }
 
-// join adds a port that may be looked at.
-func (n *neighbours) join(p *Port) {
+// join adds an endpoint that may be looked at.
+func (n *neighbours) join(e *Endpoint) {
+	name, code := e.raw.Name()
+	if code != 0 {
+		return
+	}
+	n.mu.Lock()
+	e.neighbour.name = plainName(name)
+	n.all[e] = struct{}{}
+	n.mu.Unlock()
+	e.hold = func() bool {
+		if !n.retire(e) {
+			return false
+		}
+		e.giveUp()
+		return true
+	}
+}
+
+// meet notes that the endpoints of a vector may look at the one with the
+// address, and it at them.
+func (n *neighbours) meet(v *AddressVector, peer Address, address []byte) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	p.neighbour.knows = make(map[Address]*Port)
-	n.ports[string(p.address)] = p
+	if v.names == nil {
+		v.names = make(map[Address]string)
+	}
+	v.names[peer] = plainName(address)
 }
 
-// meet notes that p may look at the port with this address from now on.
-func (n *neighbours) meet(p *Port, address []byte, as Address) {
+// forget notes that they do not any more.
+func (n *neighbours) forget(v *AddressVector, peer Address) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if other := n.ports[string(address)]; other != nil && other != p && p.neighbour.knows[as] == nil {
-		p.neighbour.knows[as] = other
-		other.neighbour.known++
-	}
+	delete(v.names, peer)
 }
 
-// forget notes that p does not look at a peer any more.
-func (n *neighbours) forget(p *Port, peer Address) error {
+// retire says whether an endpoint that is closed for the program must stay.
+func (n *neighbours) retire(e *Endpoint) bool {
 	n.mu.Lock()
-	free := n.part(p, peer)
-	n.mu.Unlock()
-	return closeAll(free)
+	defer n.mu.Unlock()
+	e.neighbour.retired = true
+	if n.known(e) {
+		return true
+	}
+	delete(n.all, e)
+	return false
 }
 
-// part ends one acquaintance, and returns the port that can be closed for it.
-func (n *neighbours) part(p *Port, peer Address) []*Port {
-	other := p.neighbour.knows[peer]
-	if other == nil {
-		return nil
+// known says whether one that the program still uses has to do with e.
+func (n *neighbours) known(e *Endpoint) bool {
+	for other := range n.all {
+		if other != e && !other.neighbour.retired && (knows(other, e) || knows(e, other)) {
+			return true
+		}
 	}
-	delete(p.neighbour.knows, peer)
-	if other.neighbour.known--; other.neighbour.known == 0 && other.neighbour.retired {
-		return []*Port{other}
-	}
-	return nil
+	return false
 }
 
-// retire closes a port that nobody looks at, and keeps one that somebody does
-// for later. Either way it does not look at others any more.
-func (n *neighbours) retire(p *Port) error {
+func knows(e, other *Endpoint) bool {
+	if e.neighbour.vector.shared {
+		return true
+	}
+	for _, name := range e.neighbour.vector.names {
+		if name == other.neighbour.name {
+			return true
+		}
+	}
+	return false
+}
+
+// endAll ends those that stayed and that nobody knows any more: those of the
+// domain, and of domains that are closed. The others are for whoever uses their
+// domain, which may be one goroutine only.
+func (n *neighbours) endAll(d *Domain) error {
+	var ended []*Endpoint
 	n.mu.Lock()
-	if p.neighbour.retired {
-		n.mu.Unlock()
-		return nil
-	}
-	p.neighbour.retired = true
-	delete(n.ports, string(p.address))
-	var free []*Port
-	if p.neighbour.known == 0 {
-		free = append(free, p)
-	}
-	for peer := range p.neighbour.knows {
-		free = append(free, n.part(p, peer)...)
+	for e := range n.all {
+		if e.neighbour.retired && (e.domain == d || e.domain.closed()) && !n.known(e) {
+			delete(n.all, e)
+			ended = append(ended, e)
+		}
 	}
 	n.mu.Unlock()
-	return closeAll(free)
-}
-
-func closeAll(ports []*Port) error {
 	var all error
-	for _, p := range ports {
-		all = errors.Join(all, p.closeParts())
+	for _, e := range ended {
+		all = errors.Join(all, e.release())
 	}
 	return all
+}
+
+// plainName is a name without the scheme, which shm of libfabric 2.x leaves out
+// at times, and without the zero byte.
+func plainName(address []byte) string {
+	name, _, _ := strings.Cut(string(address), "\x00")
+	if _, rest, ok := strings.Cut(name, "://"); ok {
+		return rest
+	}
+	return name
 }

@@ -4,14 +4,16 @@ import (
 	"github.com/weft-go/weft/cgo"
 )
 
-// Fabric is an open network (fid_fabric). Its methods may be called from any
-// goroutine.
+// Fabric is an open network, of which everything else is a part (fid_fabric). Its
+// methods may be called from any goroutine.
 type Fabric struct {
 	handle
 	raw cgo.Fabric
 }
 
-// OpenFabric opens the network that the info names.
+// OpenFabric opens the network that the info names. Any goroutine may call it.
+//
+// Implements: int fi_fabric(...)
 func (i *Info) OpenFabric() (*Fabric, error) {
 	raw, code := cgo.OpenFabric(i.raw)
 	if code != 0 {
@@ -23,6 +25,8 @@ func (i *Info) OpenFabric() (*Fabric, error) {
 }
 
 // Close closes the fabric. ErrBusy says what is still open in it.
+//
+// Implements: int fi_close(...)
 func (f *Fabric) Close() error {
 	return f.close(func() error { return fail("fi_close of fabric", f.provider, int(f.raw.Close())) })
 }

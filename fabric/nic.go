@@ -44,21 +44,15 @@ type LinkState uint32
 
 // The states of a link.
 const (
-	LinkUnknown = LinkState(cgo.LinkUnknown) // FI_LINK_UNKNOWN
-	LinkDown    = LinkState(cgo.LinkDown)    // FI_LINK_DOWN
-	LinkUp      = LinkState(cgo.LinkUp)      // FI_LINK_UP
+	LinkUnknown LinkState = LinkState(cgo.LinkUnknown) // FI_LINK_UNKNOWN
+	LinkDown    LinkState = LinkState(cgo.LinkDown)    // FI_LINK_DOWN
+	LinkUp      LinkState = LinkState(cgo.LinkUp)      // FI_LINK_UP
 )
 
+var linkStateNames = names[LinkState]{LinkDown: "down", LinkUp: "up"}
+
 // String is "unknown", "down" or "up".
-func (s LinkState) String() string {
-	switch s {
-	case LinkDown:
-		return "down"
-	case LinkUp:
-		return "up"
-	}
-	return "unknown"
-}
+func (s LinkState) String() string { return linkStateNames.of(s) }
 
 // NIC describes the network interface; ok is false where the provider says
 // nothing about it, as for providers that are software alone.

@@ -9,7 +9,11 @@ import (
 // OpKind says what an operation does.
 type OpKind uint8
 
-// The kinds of operation.
+// The kinds of operation, with the calls that they make. An operation with one
+// buffer and without flags is posted by the plain form of the call, and any other
+// by the form with a message (fi_tsendmsg and the like) or the one with immediate
+// data (fi_tsenddata). The injected kinds are done with their buffer when Turn
+// returns, and have no completion.
 const (
 	OpTaggedSend    OpKind = iota + 1 // fi_tsend and its forms
 	OpTaggedReceive                   // fi_trecv and its forms
@@ -68,38 +72,41 @@ var kinds = [...]struct {
 	OpCollective:    {name: "collective"},
 }
 
-// OpFlags adjust an operation.
+// OpFlags adjust an operation, a set of bits.
 type OpFlags uint64
 
 // The flags of operations.
 const (
 	// Immediate sends Op.Immediate along, which arrives in Completion.Immediate
 	// (FI_REMOTE_CQ_DATA). How many of its bits is the provider's to say.
-	Immediate = OpFlags(cgo.FlagImmediate)
+	Immediate OpFlags = OpFlags(cgo.FlagImmediate)
 	// WithCompletion asks for a completion where the endpoint was opened to
 	// have them only on request (FI_COMPLETION).
-	WithCompletion = OpFlags(cgo.FlagCompletion)
+	WithCompletion OpFlags = OpFlags(cgo.FlagCompletion)
 	// Fence holds the operation back until those before it to the same peer are
 	// complete (FI_FENCE).
-	Fence = OpFlags(cgo.FlagFence)
+	Fence OpFlags = OpFlags(cgo.FlagFence)
 	// InjectComplete, TransmitComplete and DeliveryComplete say what the
 	// completion means: that Buf may be used again, that the message is out of
-	// this side's hands, that it is in the peer's memory.
-	InjectComplete   = OpFlags(cgo.FlagInjectComplete)
-	TransmitComplete = OpFlags(cgo.FlagTransmitComplete)
-	DeliveryComplete = OpFlags(cgo.FlagDeliveryComplete)
+	// this side's hands, that it is in the peer's memory (FI_INJECT_COMPLETE,
+	// FI_TRANSMIT_COMPLETE, FI_DELIVERY_COMPLETE).
+	InjectComplete   OpFlags = OpFlags(cgo.FlagInjectComplete)
+	TransmitComplete OpFlags = OpFlags(cgo.FlagTransmitComplete)
+	DeliveryComplete OpFlags = OpFlags(cgo.FlagDeliveryComplete)
 	// MultiReceive lets one receive take message after message into its buffer
-	// until less than a minimum is left (FI_MULTI_RECV). Each has a completion
-	// with its Offset, and the last one says Released.
-	MultiReceive = OpFlags(cgo.FlagMultiReceive)
+	// until less than OptionMinMultiReceive is left (FI_MULTI_RECV). Each has a
+	// completion with its Offset. The last one says Released, and may be one of
+	// its own, without a message.
+	MultiReceive OpFlags = OpFlags(cgo.FlagMultiReceive)
 	// Peek asks whether a message that matches has arrived, without receiving
-	// it: the completion has its length, or is ErrNoMessage (FI_PEEK).
-	Peek = OpFlags(cgo.FlagPeek)
+	// it: the completion has its length, or is ErrNoMessage, which may be the
+	// same value each time (FI_PEEK).
+	Peek OpFlags = OpFlags(cgo.FlagPeek)
 	// Claim with Peek keeps the message for a receive with Claim and the token
 	// of the completion in Op.Claimed (FI_CLAIM).
-	Claim = OpFlags(cgo.FlagClaim)
+	Claim OpFlags = OpFlags(cgo.FlagClaim)
 	// Discard with Peek or Claim drops the message (FI_DISCARD).
-	Discard = OpFlags(cgo.FlagDiscard)
+	Discard OpFlags = OpFlags(cgo.FlagDiscard)
 )
 
 // MPITag is a tag in the layout that MPI programs announce as FI_TAG_MPI: a tag
@@ -115,15 +122,17 @@ type Remote struct {
 	Address, Key uint64
 }
 
-// Op is one operation to post.
+// Op is one operation to post. It is the caller's again when Turn returns; what
+// belongs to the operation until its completion is the memory that it names.
 type Op struct {
-	Kind OpKind
+	Kind OpKind // what it does
 	// Peer is the destination, or the source of a receive. Receives from
 	// AddressAny and receives from a named peer must not be mixed on one
 	// endpoint: several providers match them wrongly. It does not count on a
 	// connected endpoint.
 	Peer Address
-	// Tag is sent, or matched where the bits of Ignore are clear.
+	// Tag is sent, or matched where the bits of Ignore are clear, by the tagged
+	// kinds.
 	Tag, Ignore uint64
 	// Buf is what is sent, or where it is received to. It may be empty.
 	Buf []byte
@@ -136,22 +145,24 @@ type Op struct {
 	// Context is given back in the operation's Completion.
 	Context uint64
 
-	// Flags are for all but the injected kinds, which take Immediate only.
+	// Flags are for all but the injected kinds, which take Immediate only; that
+	// flag sends the number Immediate along.
 	Flags     OpFlags
 	Immediate uint64
 	// Claimed is the token of a message that was peeked at and claimed.
 	Claimed Token
-	// Remote is for RMA and atomic operations.
+	// Remote is where reads, writes and atomic operations find the peer's memory.
 	Remote Remote
 	// Vector is several buffers in place of Buf, with their Descriptors if the
-	// device needs registration. A provider takes a few (Info.Vectors), weft
-	// eight at most.
+	// device needs registration. A provider takes a few
+	// (SendAttributes.Vectors, ReceiveAttributes.Vectors), weft eight at most.
 	Vector      [][]byte
 	Descriptors []Descriptor
-	// Atomic is for atomic operations.
+	// Atomic is what atomic operations have beside.
 	Atomic *Atomic
 
-	// Result, Token and Err are set by Turn.
+	// Result says whether Turn has posted the operation, Token names it for
+	// Cancel if so, and Err says why not if it Failed. Turn sets them.
 	Result Result
 	Token  Token
 	Err    error
@@ -167,17 +178,20 @@ const (
 	Failed                // not posted, and Err says why
 )
 
-// Completion is the end of one operation, or one message of a MultiReceive.
+// Completion is the end of one operation, one message of a MultiReceive, or a
+// peer's write with an immediate.
 type Completion struct {
 	// Context is that of the operation.
 	Context uint64
-	// Kind is the kind of the operation.
+	// Kind is the kind of the operation, or OpRemoteWrite, which is of none.
 	Kind OpKind
 	// Tag is the tag that the sender gave, for a receive that succeeded.
 	Tag uint64
-	// Len is the number of bytes received, or peeked at; 0 for a send.
+	// Len is the number of bytes received, peeked at, or written by a peer; 0 for
+	// everything else.
 	Len int
-	// Source is who sent, where the provider knows.
+	// Source is who sent, if the info has SourceAddress and the peer is known;
+	// else AddressAny.
 	Source Address
 	// HasImmediate says that Immediate came with the message.
 	HasImmediate bool

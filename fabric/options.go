@@ -1,7 +1,6 @@
 package fabric
 
 import (
-	"strconv"
 	"syscall"
 
 	"github.com/weft-go/weft/cgo"
@@ -17,72 +16,73 @@ type SizeOption int
 const (
 	// OptionMinMultiReceive is how many bytes a MultiReceive buffer must have
 	// left to stay posted (FI_OPT_MIN_MULTI_RECV). Set it before posting one.
-	OptionMinMultiReceive = SizeOption(cgo.OptMinMultiReceive)
+	OptionMinMultiReceive SizeOption = SizeOption(cgo.OptMinMultiReceive)
 	// OptionConnectionData is the most bytes that go along with a request for
 	// a connection and the answer (FI_OPT_CM_DATA_SIZE). It can only be read.
-	OptionConnectionData = SizeOption(cgo.OptConnectionData)
+	OptionConnectionData SizeOption = SizeOption(cgo.OptConnectionData)
 	// OptionBufferedMin and OptionBufferedLimit are bytes of the buffered
 	// receives that libfabric 2.0 did away with (FI_OPT_BUFFERED_MIN,
 	// FI_OPT_BUFFERED_LIMIT).
-	OptionBufferedMin   = SizeOption(cgo.OptBufferedMin)
-	OptionBufferedLimit = SizeOption(cgo.OptBufferedLimit)
+	OptionBufferedMin   SizeOption = SizeOption(cgo.OptBufferedMin)
+	OptionBufferedLimit SizeOption = SizeOption(cgo.OptBufferedLimit)
 	// OptionSendBuffer and OptionReceiveBuffer are the bytes of the buffers of
 	// the sockets below (FI_OPT_SEND_BUF_SIZE, FI_OPT_RECV_BUF_SIZE).
-	OptionSendBuffer    = SizeOption(cgo.OptSendBuffer)
-	OptionReceiveBuffer = SizeOption(cgo.OptReceiveBuffer)
+	OptionSendBuffer    SizeOption = SizeOption(cgo.OptSendBuffer)
+	OptionReceiveBuffer SizeOption = SizeOption(cgo.OptReceiveBuffer)
 	// OptionSendQueue and OptionReceiveQueue are how many operations the
 	// endpoint holds (FI_OPT_TX_SIZE, FI_OPT_RX_SIZE).
-	OptionSendQueue    = SizeOption(cgo.OptTxSize)
-	OptionReceiveQueue = SizeOption(cgo.OptRxSize)
+	OptionSendQueue    SizeOption = SizeOption(cgo.OptTxSize)
+	OptionReceiveQueue SizeOption = SizeOption(cgo.OptRxSize)
 
 	// The longest message, tagged message, remote read or write and atomic
 	// operation in bytes (FI_OPT_MAX_MSG_SIZE and so on).
-	OptionMaxMessage = SizeOption(cgo.OptMaxMessage)
-	OptionMaxTagged  = SizeOption(cgo.OptMaxTagged)
-	OptionMaxRemote  = SizeOption(cgo.OptMaxRMA)
-	OptionMaxAtomic  = SizeOption(cgo.OptMaxAtomic)
+	OptionMaxMessage SizeOption = SizeOption(cgo.OptMaxMessage)
+	OptionMaxTagged  SizeOption = SizeOption(cgo.OptMaxTagged)
+	OptionMaxRemote  SizeOption = SizeOption(cgo.OptMaxRMA)
+	OptionMaxAtomic  SizeOption = SizeOption(cgo.OptMaxAtomic)
 	// The same for what is injected (FI_OPT_INJECT_MSG_SIZE and so on).
-	OptionInjectMessage = SizeOption(cgo.OptInjectMessage)
-	OptionInjectTagged  = SizeOption(cgo.OptInjectTagged)
-	OptionInjectRemote  = SizeOption(cgo.OptInjectRMA)
-	OptionInjectAtomic  = SizeOption(cgo.OptInjectAtomic)
+	OptionInjectMessage SizeOption = SizeOption(cgo.OptInjectMessage)
+	OptionInjectTagged  SizeOption = SizeOption(cgo.OptInjectTagged)
+	OptionInjectRemote  SizeOption = SizeOption(cgo.OptInjectRMA)
+	OptionInjectAtomic  SizeOption = SizeOption(cgo.OptInjectAtomic)
 
 	// OptionEFARetries is how often efa's device tries again when the peer has
 	// no receive posted, 0 to 7; 7 is for ever (FI_OPT_EFA_RNR_RETRY). Set it
 	// before Enable.
-	OptionEFARetries = SizeOption(cgo.OptEFARetryReceiver)
+	OptionEFARetries SizeOption = SizeOption(cgo.OptEFARetryReceiver)
 )
 
 // BoolOption is an option of an endpoint that is on or off.
 type BoolOption int
 
-// The options for Endpoint.BoolOption. They are set before Enable.
+// The options for Endpoint.BoolOption, with the version of libfabric that has
+// them. Those that can be set are set before Enable.
 const (
 	// OptionCUDAPermitted lets the provider call CUDA, which can block while
 	// the program does (FI_OPT_CUDA_API_PERMITTED, 1.18).
-	OptionCUDAPermitted = BoolOption(cgo.OptCUDAPermitted)
+	OptionCUDAPermitted BoolOption = BoolOption(cgo.OptCUDAPermitted)
 	// OptionSharedMemoryPermitted lets the provider go through shared memory
 	// between processes of one host (FI_OPT_SHARED_MEMORY_PERMITTED, 1.21).
-	OptionSharedMemoryPermitted = BoolOption(cgo.OptSharedMemoryPermitted)
+	OptionSharedMemoryPermitted BoolOption = BoolOption(cgo.OptSharedMemoryPermitted)
 
 	// OptionEFAEmulatedRead, OptionEFAEmulatedWrite and
 	// OptionEFAEmulatedAtomics say that efa does these in software
 	// (FI_OPT_EFA_EMULATED_READ and so on, 1.18). They can only be read.
-	OptionEFAEmulatedRead    = BoolOption(cgo.OptEFAEmulatedRead)
-	OptionEFAEmulatedWrite   = BoolOption(cgo.OptEFAEmulatedWrite)
-	OptionEFAEmulatedAtomics = BoolOption(cgo.OptEFAEmulatedAtomics)
+	OptionEFAEmulatedRead    BoolOption = BoolOption(cgo.OptEFAEmulatedRead)
+	OptionEFAEmulatedWrite   BoolOption = BoolOption(cgo.OptEFAEmulatedWrite)
+	OptionEFAEmulatedAtomics BoolOption = BoolOption(cgo.OptEFAEmulatedAtomics)
 	// OptionEFADeviceRDMA has efa's device read and write remote memory
 	// (FI_OPT_EFA_USE_DEVICE_RDMA, 1.18).
-	OptionEFADeviceRDMA = BoolOption(cgo.OptEFADeviceRDMA)
+	OptionEFADeviceRDMA BoolOption = BoolOption(cgo.OptEFADeviceRDMA)
 	// OptionEFASendInOrder and OptionEFAWriteInOrder have the bytes of each
 	// aligned block of 128 arrive in order, and once
 	// (FI_OPT_EFA_SENDRECV_IN_ORDER_ALIGNED_128_BYTES and
 	// FI_OPT_EFA_WRITE_IN_ORDER_ALIGNED_128_BYTES, 1.20).
-	OptionEFASendInOrder  = BoolOption(cgo.OptEFASendInOrder)
-	OptionEFAWriteInOrder = BoolOption(cgo.OptEFAWriteInOrder)
+	OptionEFASendInOrder  BoolOption = BoolOption(cgo.OptEFASendInOrder)
+	OptionEFAWriteInOrder BoolOption = BoolOption(cgo.OptEFAWriteInOrder)
 	// OptionEFAHomogeneousPeers promises that all peers have the same device
 	// and version, which saves a handshake (FI_OPT_EFA_HOMOGENEOUS_PEERS, 2.1).
-	OptionEFAHomogeneousPeers = BoolOption(cgo.OptEFAHomogeneousPeers)
+	OptionEFAHomogeneousPeers BoolOption = BoolOption(cgo.OptEFAHomogeneousPeers)
 )
 
 // PeerToPeer says whether devices and the network interface reach each other's
@@ -91,14 +91,14 @@ type PeerToPeer int
 
 // The values of PeerToPeer.
 const (
-	PeerToPeerEnabled   = PeerToPeer(cgo.PeerToPeerEnabled)   // as the provider likes
-	PeerToPeerRequired  = PeerToPeer(cgo.PeerToPeerRequired)  // for every transfer
-	PeerToPeerPreferred = PeerToPeer(cgo.PeerToPeerPreferred) // where it can be
-	PeerToPeerDisabled  = PeerToPeer(cgo.PeerToPeerDisabled)  // never
+	PeerToPeerEnabled   PeerToPeer = PeerToPeer(cgo.PeerToPeerEnabled)   // as the provider likes
+	PeerToPeerRequired  PeerToPeer = PeerToPeer(cgo.PeerToPeerRequired)  // for every transfer
+	PeerToPeerPreferred PeerToPeer = PeerToPeer(cgo.PeerToPeerPreferred) // where it can be
+	PeerToPeerDisabled  PeerToPeer = PeerToPeer(cgo.PeerToPeerDisabled)  // never
 )
 
 // optionNames are libfabric's.
-var optionNames = map[cgo.Option]string{
+var optionNames = names[cgo.Option]{
 	cgo.OptMinMultiReceive: "FI_OPT_MIN_MULTI_RECV", cgo.OptConnectionData: "FI_OPT_CM_DATA_SIZE",
 	cgo.OptBufferedMin: "FI_OPT_BUFFERED_MIN", cgo.OptBufferedLimit: "FI_OPT_BUFFERED_LIMIT",
 	cgo.OptSendBuffer: "FI_OPT_SEND_BUF_SIZE", cgo.OptReceiveBuffer: "FI_OPT_RECV_BUF_SIZE",
@@ -117,12 +117,7 @@ var optionNames = map[cgo.Option]string{
 	cgo.OptEFAHomogeneousPeers: "FI_OPT_EFA_HOMOGENEOUS_PEERS",
 }
 
-func optionName(o cgo.Option) string {
-	if name := optionNames[o]; name != "" {
-		return name
-	}
-	return "option " + strconv.Itoa(int(o))
-}
+func optionName(o cgo.Option) string { return optionNames.numbered(o, "option ") }
 
 // String is libfabric's name.
 func (o SizeOption) String() string { return optionName(cgo.Option(o)) }
@@ -135,11 +130,7 @@ func (o BoolOption) String() string { return optionName(cgo.Option(o)) }
 //
 // Implements: int fi_getopt(...)
 func (e *Endpoint) SizeOption(o SizeOption) (value uint64, err error) {
-	err = e.option("fi_getopt of ", cgo.Option(o), func() (code cgo.Code) {
-		value, code = e.raw.SizeOption(cgo.Option(o))
-		return code
-	})
-	return value, err
+	return readOption(e, cgo.Option(o), cgo.Endpoint.SizeOption)
 }
 
 // SetSizeOption sets an option, by one goroutine while no other uses the
@@ -148,29 +139,21 @@ func (e *Endpoint) SizeOption(o SizeOption) (value uint64, err error) {
 //
 // Implements: int fi_setopt(...)
 func (e *Endpoint) SetSizeOption(o SizeOption, value uint64) error {
-	return e.option("fi_setopt of ", cgo.Option(o), func() cgo.Code {
-		return e.raw.SetSizeOption(cgo.Option(o), value)
-	})
+	return setOption(e, cgo.Option(o), cgo.Endpoint.SetSizeOption, value)
 }
 
 // BoolOption reads an option; the errors are those of SizeOption.
 //
 // Implements: int fi_getopt(...)
 func (e *Endpoint) BoolOption(o BoolOption) (value bool, err error) {
-	err = e.option("fi_getopt of ", cgo.Option(o), func() (code cgo.Code) {
-		value, code = e.raw.BoolOption(cgo.Option(o))
-		return code
-	})
-	return value, err
+	return readOption(e, cgo.Option(o), cgo.Endpoint.BoolOption)
 }
 
 // SetBoolOption sets an option, as SetSizeOption does.
 //
 // Implements: int fi_setopt(...)
 func (e *Endpoint) SetBoolOption(o BoolOption, value bool) error {
-	return e.option("fi_setopt of ", cgo.Option(o), func() cgo.Code {
-		return e.raw.SetBoolOption(cgo.Option(o), value)
-	})
+	return setOption(e, cgo.Option(o), cgo.Endpoint.SetBoolOption, value)
 }
 
 // PeerToPeer reads how device memory is reached; the errors are those of
@@ -178,12 +161,8 @@ func (e *Endpoint) SetBoolOption(o BoolOption, value bool) error {
 //
 // Implements: int fi_getopt(...)
 func (e *Endpoint) PeerToPeer() (value PeerToPeer, err error) {
-	err = e.option("fi_getopt of ", cgo.OptHMEMPeerToPeer, func() cgo.Code {
-		n, code := e.raw.IntOption(cgo.OptHMEMPeerToPeer)
-		value = PeerToPeer(n)
-		return code
-	})
-	return value, err
+	n, err := readOption(e, cgo.OptHMEMPeerToPeer, cgo.Endpoint.IntOption)
+	return PeerToPeer(n), err
 }
 
 // SetPeerToPeer sets how device memory is reached, before Enable, as
@@ -191,9 +170,21 @@ func (e *Endpoint) PeerToPeer() (value PeerToPeer, err error) {
 //
 // Implements: int fi_setopt(...)
 func (e *Endpoint) SetPeerToPeer(value PeerToPeer) error {
-	return e.option("fi_setopt of ", cgo.OptHMEMPeerToPeer, func() cgo.Code {
-		return e.raw.SetIntOption(cgo.OptHMEMPeerToPeer, int(value))
+	return setOption(e, cgo.OptHMEMPeerToPeer, cgo.Endpoint.SetIntOption, int(value))
+}
+
+// readOption reads an option of an open endpoint by the call for values of its
+// type, and setOption sets one.
+func readOption[T any](e *Endpoint, o cgo.Option, read func(cgo.Endpoint, cgo.Option) (T, cgo.Code)) (value T, err error) {
+	err = e.option("fi_getopt of ", o, func() (code cgo.Code) {
+		value, code = read(e.raw, o)
+		return code
 	})
+	return value, err
+}
+
+func setOption[T any](e *Endpoint, o cgo.Option, set func(cgo.Endpoint, cgo.Option, T) cgo.Code, value T) error {
+	return e.option("fi_setopt of ", o, func() cgo.Code { return set(e.raw, o, value) })
 }
 
 // option makes one call about an option of an open endpoint.
@@ -202,12 +193,15 @@ func (e *Endpoint) option(op string, o cgo.Option, call func() cgo.Code) error {
 		return err
 	}
 	defer e.leave()
+	if err := e.whole(op + optionName(o)); err != nil {
+		return err
+	}
 	if _, known := optionNames[o]; !known {
-		return &Error{Op: op + optionName(o), Provider: e.provider, Errno: errnoInvalid, Detail: "there is no such option"}
+		return e.invalid(op+optionName(o), "there is no such option")
 	}
 	if e.turn == nil && core(e.provider) == "shm" {
 		// It would look for the option in what it makes on fi_enable.
-		return &Error{Op: op + optionName(o), Provider: e.provider, Errno: errnoInvalid, Detail: "the shm provider has options only once the endpoint is enabled"}
+		return e.invalid(op+optionName(o), "the shm provider has options only once the endpoint is enabled")
 	}
 	code := int(call())
 	if code == int(syscall.ENOPROTOOPT) {

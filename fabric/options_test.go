@@ -37,22 +37,6 @@ func bare(t *testing.T, provider string) (e *fabric.Endpoint, enable func()) {
 	return e, enable
 }
 
-func TestMinMultiReceive(t *testing.T) {
-	each(t, func(t *testing.T, provider string) {
-		e, enable := bare(t, provider)
-		require.NoError(t, e.SetSizeOption(fabric.OptionMinMultiReceive, 1234))
-		enable()
-		value, err := e.SizeOption(fabric.OptionMinMultiReceive)
-		require.NoError(t, err)
-		if provider == "shm" && fabric.LibraryVersion().Major >= 2 {
-			// Its fi_getopt does not look at what was set.
-			require.Positive(t, value)
-			return
-		}
-		require.EqualValues(t, 1234, value)
-	})
-}
-
 // Every option is either there, or ErrNotSupported: none crashes, whatever the
 // provider.
 func TestEveryOption(t *testing.T) {

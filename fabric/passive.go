@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/weft-go/weft/cgo"
 )
 
@@ -24,14 +26,16 @@ type PassiveEndpoint struct {
 	// the lock of the event queue.
 	waiting  sync.Mutex
 	requests map[*ConnectionRequest]struct{}
-	gone     bool // libfabric's endpoint is closed
+	answered map[*Endpoint]struct{} // that were opened for requests
+	left     accepted               // what sockets may have forgotten
+	gone     bool                   // libfabric's endpoint is closed
 	rejected time.Time
 }
 
 // OpenPassiveEndpoint makes an endpoint that can listen where the info's source
 // says, at a port of the provider's choice if that has none.
 //
-// Implements: int fi_passive_ep(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep, void *context)
+// Implements: int fi_passive_ep(...)
 func (f *Fabric) OpenPassiveEndpoint(i *Info) (*PassiveEndpoint, error) {
 	const op = "fi_passive_ep"
 	if err := f.enter(); err != nil {
@@ -40,16 +44,13 @@ func (f *Fabric) OpenPassiveEndpoint(i *Info) (*PassiveEndpoint, error) {
 	defer f.leave()
 	if i == nil || i.Endpoint() != Connected || len(i.a.Source) == 0 {
 		// sockets and tcp read the source without a look.
-		return nil, &Error{
-			Op: op, Provider: f.provider, Errno: errnoInvalid,
-			Detail: "it takes an info of the connected type with a source (Hints.Endpoint, Hints.Source)",
-		}
+		return nil, f.invalid(op, "it takes an info of the connected type with a source (Hints.Endpoint, Hints.Source)")
 	}
 	raw, code := f.raw.OpenPassiveEndpoint(i.raw)
 	if code != 0 {
 		return nil, fail(op, f.provider, int(code))
 	}
-	p := &PassiveEndpoint{raw: raw, fabric: f, info: i, requests: make(map[*ConnectionRequest]struct{})}
+	p := &PassiveEndpoint{raw: raw, fabric: f, info: i, requests: make(map[*ConnectionRequest]struct{}), answered: make(map[*Endpoint]struct{})}
 	p.open("passive endpoint", i.Provider(), &f.handle)
 	return p, nil
 }
@@ -62,7 +63,7 @@ func (p *PassiveEndpoint) closed() bool { return p.users.Load()&closedBit != 0 }
 // SetBacklog says how many requests may wait unread, before Listen.
 // ErrNotSupported says that the provider has a number of its own.
 //
-// Implements: int fi_control(struct fid *fid, int command, void *arg)
+// Implements: int fi_control(...)
 func (p *PassiveEndpoint) SetBacklog(n int) error {
 	return p.prepare("fi_control of backlog", func(op string) error {
 		if n < 1 || n > 1<<16 {
@@ -75,7 +76,7 @@ func (p *PassiveEndpoint) SetBacklog(n int) error {
 // SetName says where to listen, before Listen. Not every provider lets one
 // choose other than by the info's source.
 //
-// Implements: int fi_setname(fid_t fid, void *addr, size_t addrlen)
+// Implements: int fi_setname(...)
 func (p *PassiveEndpoint) SetName(address []byte) error {
 	return p.prepare("fi_setname", func(op string) error {
 		if detail := wrongAddress(p.info, address); detail != "" {
@@ -99,15 +100,10 @@ func (p *PassiveEndpoint) prepare(op string, do func(op string) error) error {
 	return do(op)
 }
 
-func (p *PassiveEndpoint) invalid(op, detail string) error {
-	return &Error{Op: op, Provider: p.provider, Errno: errnoInvalid, Detail: detail}
-}
-
 // Listen lets peers connect. Their requests come out of the event queue, each as
 // a *ConnectionRequest. It can be called once.
 //
-// Implements: int fi_pep_bind(struct fid_pep *pep, struct fid *bfid, uint64_t flags)
-// Implements: int fi_listen(struct fid_pep *pep)
+// Implements: int fi_pep_bind(...), fi_listen(...)
 func (p *PassiveEndpoint) Listen(q *EventQueue) error {
 	return p.prepare("fi_listen", func(op string) error {
 		switch {
@@ -132,7 +128,7 @@ func (p *PassiveEndpoint) Listen(q *EventQueue) error {
 
 // Name returns where the endpoint listens, for peers to Connect to.
 //
-// Implements: int fi_getname(fid_t fid, void *addr, size_t *addrlen)
+// Implements: int fi_getname(...)
 func (p *PassiveEndpoint) Name() ([]byte, error) {
 	const op = "fi_getname"
 	if err := p.enter(); err != nil {
@@ -176,6 +172,7 @@ func (p *PassiveEndpoint) Close() error {
 			p.events.lock.Lock()
 			defer p.events.lock.Unlock()
 			p.events.drain()
+			p.endSilent()
 		}
 		p.waiting.Lock()
 		defer p.waiting.Unlock()
@@ -194,6 +191,52 @@ func (p *PassiveEndpoint) Close() error {
 			// before it has come to it.
 			time.Sleep(rejectTime - time.Since(p.rejected))
 		}
-		return fail("fi_close of passive endpoint", p.provider, int(p.raw.Close()))
+		name, code := p.raw.Name()
+		if err := fail("fi_close of passive endpoint", p.provider, int(p.raw.Close())); err != nil {
+			return err
+		}
+		if core(p.provider) == "sockets" && code == 0 && p.events != nil {
+			if left, listening := acceptedAt(name, nil); !listening {
+				p.left = left
+			}
+			p.closeLeft()
+		}
+		return nil
 	})
+}
+
+// closeLeft closes what sockets has accepted and forgotten, once nothing else of
+// what it has accepted is open. The caller has the lock.
+func (p *PassiveEndpoint) closeLeft() {
+	if len(p.answered) == 0 {
+		p.left.closeLeft()
+		p.left = nil
+	}
+}
+
+// endSilent ends the connections of peers that have not said anything yet.
+func (p *PassiveEndpoint) endSilent() {
+	name, code := p.raw.Name()
+	if code != 0 || core(p.provider) == "sockets" {
+		return
+	}
+	silent, _ := acceptedAt(name, p.heardOf)
+	silent.shutDown(p.events.drain)
+}
+
+// heardOf says whether a connection is that of a request, or of an endpoint.
+func (p *PassiveEndpoint) heardOf(peer unix.Sockaddr) bool {
+	p.waiting.Lock()
+	defer p.waiting.Unlock()
+	for r := range p.requests {
+		if isAt(peer, r.info.a.Destination) {
+			return true
+		}
+	}
+	for e := range p.answered {
+		if isAt(peer, e.connection.request.info.a.Destination) {
+			return true
+		}
+	}
+	return false
 }

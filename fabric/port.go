@@ -13,7 +13,8 @@ import (
 
 // Port is an endpoint with everything around it, opened together: fabric,
 // domain, address vector, completion queue and event queue. It is the [Device]
-// made of libfabric.
+// made of libfabric, whose methods say what a Port's do and who may call them at
+// the same time. After Close, those that return an error return net.ErrClosed.
 type Port struct {
 	attributes Attributes
 	address    []byte
@@ -24,12 +25,14 @@ type Port struct {
 	queue    *CompletionQueue
 	events   *EventQueue
 	endpoint *Endpoint
-	regions  map[*Region]struct{}
 
-	sleep     sleeper
-	retired   atomic.Bool
-	closing   sync.Mutex
-	neighbour neighbour
+	// registering guards regions: they may be closed while the port is.
+	registering sync.Mutex
+	regions     map[*Region]struct{}
+
+	sleep   sleeper
+	retired atomic.Bool
+	closing sync.Mutex
 }
 
 var _ Device = (*Port)(nil)
@@ -40,7 +43,8 @@ type PortConfig struct {
 	Operations int
 }
 
-// OpenPort opens what the info describes.
+// OpenPort opens what the info describes, which is that of a [Choice], or another
+// one of reliable datagrams. Any goroutine may call it.
 func OpenPort(i *Info, config PortConfig) (port *Port, err error) {
 	if config.Operations == 0 {
 		config.Operations = 1024
@@ -93,9 +97,7 @@ func OpenPort(i *Info, config PortConfig) (port *Port, err error) {
 		IP:                i.IP(),
 	}
 	p.attributes.KeepLostPeers = p.attributes.SameHostOnly
-	if p.attributes.SameHostOnly {
-		shmPorts.join(p)
-	}
+	p.attributes.MasksMissWaiting = p.attributes.SameHostOnly && LibraryVersion().Major < 2
 	return p, nil
 }
 
@@ -118,11 +120,7 @@ func (p *Port) Insert(address []byte) (Address, error) {
 	if err := p.enter(); err != nil {
 		return AddressAny, err
 	}
-	peer, err := p.vector.Insert(address)
-	if err == nil && p.attributes.SameHostOnly {
-		shmPorts.meet(p, address, peer)
-	}
-	return peer, err
+	return p.vector.Insert(address)
 }
 
 // Remove implements Device.
@@ -130,15 +128,13 @@ func (p *Port) Remove(peer Address) error {
 	if err := p.enter(); err != nil {
 		return err
 	}
-	err := p.vector.Remove(peer)
-	if err == nil && p.attributes.SameHostOnly {
-		err = shmPorts.forget(p, peer)
-	}
-	return err
+	return p.vector.Remove(peer)
 }
 
 // Register implements Device.
 func (p *Port) Register(buf []byte) (Registration, error) {
+	p.registering.Lock()
+	defer p.registering.Unlock()
 	if err := p.enter(); err != nil {
 		return nil, err
 	}
@@ -158,11 +154,13 @@ type portRegion struct {
 
 // Close implements Registration.
 func (r *portRegion) Close() error {
+	r.port.registering.Lock()
+	defer r.port.registering.Unlock()
 	delete(r.port.regions, r.Region)
 	return r.Region.Close()
 }
 
-// Turn implements Device.
+// Turn implements Device, as [Endpoint.Turn].
 func (p *Port) Turn(posts []Op, completions []Completion, spins int) (reaped int, err error) {
 	if err := p.enter(); err != nil {
 		return 0, failAll(posts, err)
@@ -182,7 +180,8 @@ func (p *Port) Cancel(token Token) error {
 	return p.endpoint.Cancel(token)
 }
 
-// InFlight is the number of operations whose completion is still to come.
+// InFlight is the number of operations whose completion is still to come. It is
+// called like Turn.
 func (p *Port) InFlight() int { return p.queue.InFlight() }
 
 // Arm implements Device.
@@ -218,13 +217,11 @@ func (p *Port) Errors() error {
 }
 
 // Close implements Device. It may be called from any goroutine, and more than
-// once. On shm, some of it is put off; see neighbours.
+// once. On shm, a port that another of this process has inserted stays open
+// inside until that one is closed or removes it: it may still look at the memory.
 func (p *Port) Close() error {
 	p.retired.Store(true)
 	p.sleep.close()
-	if p.attributes.SameHostOnly {
-		return shmPorts.retire(p)
-	}
 	return p.closeParts()
 }
 
@@ -237,11 +234,13 @@ func (p *Port) closeParts() error {
 	if p.sleep != nil {
 		p.sleep.close()
 	}
-	// Once the endpoint is closed, nobody holds the role and uses regions.
 	all := closer(p.endpoint)()
+	p.registering.Lock()
 	for region := range p.regions {
 		all = errors.Join(all, region.Close())
 	}
+	clear(p.regions)
+	p.registering.Unlock()
 	for _, close := range []func() error{
 		closer(p.queue), closer(p.vector), closer(p.events), closer(p.domain), closer(p.fabric),
 	} {
@@ -389,19 +388,30 @@ const (
 	timerNap = time.Millisecond
 )
 
+func longer(nap time.Duration) time.Duration { return min(nap+nap/8, longestNap) }
+
+// doze sleeps, and for less than timerNap with the thread, which is exact.
+func doze(nap time.Duration) {
+	if nap >= timerNap {
+		time.Sleep(nap)
+		return
+	}
+	t := unix.NsecToTimespec(int64(nap))
+	// A signal ends it early, which is as good.
+	_ = unix.Nanosleep(&t, nil)
+}
+
 func (n *napper) wait(timeout time.Duration) {
 	if n.busy.Swap(false) {
 		n.next = shortestNap
 	}
 	nap := min(n.next, timeout)
-	n.next = min(n.next+n.next/8, longestNap)
+	n.next = longer(n.next)
 	if nap < timerNap {
 		select {
 		case <-n.bell:
 		default:
-			t := unix.NsecToTimespec(int64(nap))
-			// A signal ends it early, which is as good.
-			_ = unix.Nanosleep(&t, nil)
+			doze(nap)
 		}
 		return
 	}

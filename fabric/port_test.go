@@ -2,7 +2,6 @@ package fabric_test
 
 import (
 	"bytes"
-	"fmt"
 	"net"
 	"testing"
 	"time"
@@ -81,84 +80,6 @@ func exchange(t *testing.T, a, b *fabric.Port, postA, postB []fabric.Op, wantA, 
 		}
 	}
 	return got[0], got[1]
-}
-
-func TestTaggedMessage(t *testing.T) {
-	each(t, func(t *testing.T, provider string) {
-		a, b, toB, toA := pair(t, provider)
-		for _, size := range []int{0, 1, 8, 255, 256, 4096, 4097, 1 << 20, 5<<20 + 3} {
-			sent := bytes.Repeat([]byte{0xa5, 1, 2}, size/3+1)[:size]
-			got := make([]byte, size+1)
-			fromA, fromB := exchange(t, a, b,
-				[]fabric.Op{{Kind: fabric.OpTaggedSend, Peer: toB, Tag: 1<<33 | 7, Buf: sent, Context: 11}},
-				[]fabric.Op{{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Tag: 1 << 33, Ignore: 0xffffffff, Buf: got, Context: 22}}, 1, 1)
-			require.NoError(t, fromA[0].Err)
-			require.NoError(t, fromB[0].Err)
-			require.EqualValues(t, 11, fromA[0].Context)
-			require.EqualValues(t, 22, fromB[0].Context)
-			require.Equal(t, size, fromB[0].Len)
-			require.EqualValues(t, 1<<33|7, fromB[0].Tag)
-			require.Equal(t, toA, fromB[0].Source)
-			require.True(t, bytes.Equal(sent, got[:size]), "size %d", size)
-		}
-		require.Zero(t, a.InFlight()+b.InFlight())
-	})
-}
-
-func TestInject(t *testing.T) {
-	each(t, func(t *testing.T, provider string) {
-		a, b, toB, _ := pair(t, provider)
-		size := a.Attributes().MaxInject
-		require.Positive(t, size)
-		sent, got := bytes.Repeat([]byte{9}, size), make([]byte, size)
-		post := []fabric.Op{{Kind: fabric.OpTaggedInject, Peer: toB, Tag: 3, Buf: sent}}
-		_, fromB := exchange(t, a, b, post,
-			[]fabric.Op{{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Tag: 3, Buf: got}}, 0, 1)
-		require.NoError(t, fromB[0].Err)
-		require.Equal(t, bytes.Repeat([]byte{9}, size), got)
-	})
-}
-
-func TestManyInFlight(t *testing.T) {
-	each(t, func(t *testing.T, provider string) {
-		a, b, toB, _ := pair(t, provider)
-		const count = 300
-		var sends, receives []fabric.Op
-		got := make([][]byte, count)
-		for i := range count {
-			got[i] = make([]byte, 64)
-			sends = append(sends, fabric.Op{Kind: fabric.OpTaggedSend, Peer: toB, Tag: uint64(i), Buf: fmt.Appendf(nil, "message %d", i), Context: uint64(i)})
-			receives = append(receives, fabric.Op{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Tag: uint64(i), Buf: got[i], Context: uint64(i)})
-		}
-		_, fromB := exchange(t, a, b, sends, receives, count, count)
-		for _, c := range fromB {
-			require.NoError(t, c.Err)
-			require.Equal(t, fmt.Sprintf("message %d", c.Tag), string(got[c.Context][:c.Len]))
-		}
-	})
-}
-
-func TestCancel(t *testing.T) {
-	each(t, func(t *testing.T, provider string) {
-		a := open(t, provider, fabric.PortConfig{})
-		posts := []fabric.Op{{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Tag: 5, Buf: make([]byte, 8), Context: 1}}
-		buf := make([]fabric.Completion, 4)
-		n, err := a.Turn(posts, buf, 0)
-		require.NoError(t, err)
-		require.Zero(t, n)
-		require.Equal(t, fabric.Posted, posts[0].Result)
-		require.NoError(t, a.Cancel(posts[0].Token))
-		deadline := time.Now().Add(10 * time.Second)
-		for n == 0 && time.Now().Before(deadline) {
-			n, err = a.Turn(nil, buf, 0)
-			require.NoError(t, err)
-		}
-		require.Equal(t, 1, n)
-		require.EqualValues(t, 1, buf[0].Context)
-		require.ErrorIs(t, buf[0].Err, fabric.ErrCanceled)
-		require.NoError(t, a.Cancel(posts[0].Token), "a token of the past")
-		require.Zero(t, a.InFlight())
-	})
 }
 
 func TestSlotsBoundOperations(t *testing.T) {
@@ -308,92 +229,6 @@ func TestCloseOrder(t *testing.T) {
 	})
 }
 
-// Blocking inside the provider (fi_cq_sread) ends with what arrives, and with
-// the time allowed.
-func TestTurnWait(t *testing.T) {
-	each(t, func(t *testing.T, provider string) {
-		choice, err := fabric.Choose(fabric.Preference{Providers: []string{provider}, Source: "127.0.0.1"})
-		require.NoError(t, err)
-		f, err := choice.Info.OpenFabric()
-		require.NoError(t, err)
-		d, err := f.OpenDomain(choice.Info)
-		require.NoError(t, err)
-		ev, err := f.OpenEventQueue()
-		require.NoError(t, err)
-		type end struct {
-			e *fabric.Endpoint
-			q *fabric.CompletionQueue
-			v *fabric.AddressVector
-		}
-		var ends [2]end
-		for i := range ends {
-			q, err := d.OpenCompletionQueue(64)
-			require.NoError(t, err)
-			v, err := d.OpenAddressVector()
-			require.NoError(t, err)
-			e, err := d.OpenEndpoint()
-			require.NoError(t, err)
-			require.NoError(t, e.Enable(v, q, ev))
-			ends[i] = end{e, q, v}
-		}
-		closeEnds := func() {
-			for _, x := range ends {
-				for _, close := range []func() error{x.e.Close, x.q.Close, x.v.Close} {
-					require.NoError(t, close())
-				}
-			}
-			for _, close := range []func() error{ev.Close, d.Close, f.Close} {
-				require.NoError(t, close())
-			}
-		}
-		done := make([]fabric.Completion, 4)
-		n, err := ends[0].e.TurnWait(nil, done, 1)
-		if provider == "shm" {
-			require.ErrorIs(t, err, fabric.ErrNotSupported)
-			closeEnds()
-			return
-		}
-		require.NoError(t, err)
-		require.Zero(t, n)
-		name, err := ends[0].e.Name()
-		require.NoError(t, err)
-		to, err := ends[1].v.Insert(name)
-		require.NoError(t, err)
-		got := make([]byte, 8)
-		_, err = ends[0].e.Turn([]fabric.Op{{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Tag: 1, Buf: got, Context: 5}}, nil, 0)
-		require.NoError(t, err)
-		stop, stopped := make(chan struct{}), make(chan struct{})
-		go func() {
-			defer close(stopped)
-			posts := []fabric.Op{{Kind: fabric.OpTaggedInject, Peer: to, Tag: 1, Buf: []byte("wake")}}
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				if _, err := ends[1].e.Turn(posts, nil, 0); err != nil {
-					t.Error(err)
-					return
-				}
-				if len(posts) > 0 && posts[0].Result == fabric.Posted {
-					posts = nil
-				}
-			}
-		}()
-		for deadline := time.Now().Add(30 * time.Second); n == 0 && time.Now().Before(deadline); {
-			n, err = ends[0].e.TurnWait(nil, done, 1000)
-			require.NoError(t, err)
-		}
-		close(stop)
-		<-stopped
-		require.Equal(t, 1, n)
-		require.EqualValues(t, 5, done[0].Context)
-		require.Equal(t, "wake", string(got[:done[0].Len]))
-		closeEnds()
-	})
-}
-
 // Registered memory goes out and comes in by its descriptor.
 func TestRegisteredMemory(t *testing.T) {
 	each(t, func(t *testing.T, provider string) {
@@ -423,15 +258,30 @@ func TestRegisteredMemory(t *testing.T) {
 	})
 }
 
-// A truncated message fails its receive alone, with both lengths to be had.
-func TestTruncation(t *testing.T) {
+// A receive with a mask finds what came before it, unless the attributes say
+// that it does not, and one with the very tag finds it in any case.
+func TestMaskFindsWaiting(t *testing.T) {
 	each(t, func(t *testing.T, provider string) {
 		a, b, toB, _ := pair(t, provider)
-		got := bytes.Repeat([]byte{0xee}, 64)
-		_, fromB := exchange(t, a, b,
-			[]fabric.Op{{Kind: fabric.OpTaggedSend, Peer: toB, Tag: 1, Buf: make([]byte, 100)}},
-			[]fabric.Op{{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Tag: 1, Buf: got[:40]}}, 1, 1)
-		require.ErrorIs(t, fromB[0].Err, fabric.ErrTruncated)
-		require.Equal(t, bytes.Repeat([]byte{0xee}, 24), got[40:], "bytes beyond the buffer")
+		const early, late, mask, masked, exact = 1<<32 | 5, 2 << 32, 0xff, 1, 2
+		send := func(tag uint64) fabric.Op {
+			return fabric.Op{Kind: fabric.OpTaggedSend, Peer: toB, Tag: tag, Buf: []byte("text"), Flags: fabric.Immediate, Immediate: tag}
+		}
+		receive := func(tag, ignore, context uint64) fabric.Op {
+			return fabric.Op{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Tag: tag, Ignore: ignore, Buf: make([]byte, 8), Context: context}
+		}
+		// When the second message is here, so is the first, for which there was
+		// no receive.
+		_, fromB := exchange(t, a, b, []fabric.Op{send(early), send(late)}, []fabric.Op{receive(late, 0, 0)}, 2, 1)
+		require.EqualValues(t, late, fromB[0].Tag)
+		_, fromB = exchange(t, a, b, nil, []fabric.Op{receive(early&^mask, mask, masked), receive(early, 0, exact)}, 0, 1)
+		require.EqualValues(t, early, fromB[0].Tag)
+		missed := fromB[0].Context == exact
+		require.Equal(t, b.Attributes().MasksMissWaiting, missed)
+		if missed {
+			// What the engine goes by instead.
+			require.True(t, fromB[0].HasImmediate)
+			require.EqualValues(t, early, fromB[0].Immediate)
+		}
 	})
 }

@@ -10,7 +10,8 @@ import (
 
 // CompletionQueue is where operations end (fid_cq), and the owner of their
 // contexts: it has as many slots for operations in flight as it has entries, so
-// that it cannot overrun. It may be used by one goroutine at a time.
+// that it cannot overrun. It may be used by one goroutine at a time, together
+// with the endpoints that are bound to it; Signal and Close by any.
 type CompletionQueue struct {
 	handle
 	raw    cgo.CompletionQueue
@@ -25,6 +26,12 @@ type CompletionQueue struct {
 	table  []slot
 	free   []uint32
 	stray  uint64
+
+	// noMessage are the errors of peeks that found nothing, by kind: programs
+	// peek again and again, and each time it is the same.
+	noMessage [OpReceive + 1]*Error
+	// cancelled are completions that libfabric will not give.
+	cancelled []Completion
 }
 
 // slot is weft's half of an operation in flight; libfabric's is in cgo.Slots.
@@ -35,18 +42,25 @@ type slot struct {
 	kind       OpKind
 	flags      OpFlags
 	busy       bool
-	claimed    bool // peeked at and claimed, waiting for the receive
-	pinned     bool
-	pinner     runtime.Pinner
-	base       uintptr // of the buffer of a multi-receive
+	claimed    bool              // peeked at and claimed, waiting for the receive
+	pinned     uint8             // buffers
+	pinners    [2]runtime.Pinner // of pinnerRoom each
+	base       uintptr           // of the buffer of a multi-receive
 }
+
+// pinnerRoom is how many pointers a runtime.Pinner holds in itself. From the
+// next one on it allocates, each time anew. An operation has up to ten: a vector
+// of eight, and what it compares with and where its result goes.
+const pinnerRoom = 5
 
 // receiveToken marks tokens of the receive queue of an endpoint with two; no
 // generation has this bit.
 const receiveToken = 1 << 63
 
-// OpenCompletionQueue opens a queue with at least size entries. It has a wait
-// descriptor where the provider can make one.
+// OpenCompletionQueue opens a queue with at least size entries, 1 to 2^20. It has
+// a wait descriptor where the provider can make one.
+//
+// Implements: int fi_cq_open(...)
 func (d *Domain) OpenCompletionQueue(size int) (*CompletionQueue, error) {
 	if err := d.enter(); err != nil {
 		return nil, err
@@ -54,10 +68,7 @@ func (d *Domain) OpenCompletionQueue(size int) (*CompletionQueue, error) {
 	defer d.leave()
 	const most = 1 << 20
 	if size < 1 || size > most {
-		return nil, &Error{
-			Op: "fi_cq_open", Provider: d.provider, Errno: errnoInvalid,
-			Detail: "a queue has 1 to " + strconv.Itoa(most) + " entries, not " + strconv.Itoa(size),
-		}
+		return nil, d.invalid("fi_cq_open", "a queue has 1 to "+strconv.Itoa(most)+" entries, not "+strconv.Itoa(size))
 	}
 	q := &CompletionQueue{domain: d, waitFD: -1}
 	raw, actual, code := d.raw.OpenCompletionQueue(size, cgo.WaitFD)
@@ -100,32 +111,44 @@ func (d *Domain) OpenCompletionQueue(size int) (*CompletionQueue, error) {
 func (q *CompletionQueue) WaitDescriptor() int { return q.waitFD }
 
 // TryWait says whether blocking on the wait descriptor is safe; if not, there
-// is something to read (fi_trywait).
+// is something to read.
+//
+// Implements: int fi_trywait(...)
 func (q *CompletionQueue) TryWait() (bool, error) {
 	if err := q.enter(); err != nil {
 		return false, err
 	}
 	defer q.leave()
-	switch code := q.domain.fabric.raw.TryWait(q.raw); code {
+	return mayBlock(q.provider, q.domain.fabric.raw.TryWait(q.raw))
+}
+
+// mayBlock says what fi_trywait has returned.
+func mayBlock(provider string, code cgo.Code) (bool, error) {
+	switch code {
 	case 0:
 		return true, nil
 	case cgo.Again:
 		return false, nil
 	default:
-		return false, fail("fi_trywait", q.provider, int(code))
+		return false, fail("fi_trywait", provider, int(code))
 	}
 }
 
 // Size is the number of entries, and so of operations that can be in flight.
 func (q *CompletionQueue) Size() int { return len(q.table) }
 
-// InFlight is the number of operations whose completion is still to come.
+// InFlight is the number of slots in use: of operations whose completion is still
+// to come, of claimed messages, and of what endpoints left behind that were
+// closed with operations in flight.
 func (q *CompletionQueue) InFlight() int { return len(q.table) - len(q.free) }
 
-// Strays is the number of completions that belonged to no operation in flight.
+// Strays is the number of completions that belonged to no operation in flight,
+// and were dropped.
 func (q *CompletionQueue) Strays() uint64 { return q.stray }
 
 // Close closes the queue. ErrBusy says which endpoints still use it.
+//
+// Implements: int fi_close(...)
 func (q *CompletionQueue) Close() error {
 	return q.close(func() error {
 		if err := fail("fi_close of completion queue", q.provider, int(q.raw.Close())); err != nil {
@@ -157,10 +180,7 @@ func (q *CompletionQueue) claim(e *Endpoint, op *Op) (uint32, bool) {
 // unclaim takes back the claim of a receive that was refused.
 func (q *CompletionQueue) unclaim(index uint32) {
 	s := &q.table[index]
-	if s.pinned {
-		s.pinner.Unpin()
-		s.pinned = false
-	}
+	s.unpin()
 	s.claimed = true
 }
 
@@ -190,9 +210,18 @@ func (s *slot) pin(op *Op) {
 
 func (s *slot) pinBytes(b []byte) {
 	if len(b) > 0 {
-		s.pinner.Pin(&b[0])
-		s.pinned = true
+		s.pinners[s.pinned/pinnerRoom].Pin(&b[0])
+		s.pinned++
 	}
+}
+
+func (s *slot) unpin() {
+	for i := range s.pinners {
+		if int(s.pinned) > i*pinnerRoom {
+			s.pinners[i].Unpin()
+		}
+	}
+	s.pinned = 0
 }
 
 // give takes the slot back, and makes its tokens void.
@@ -201,13 +230,26 @@ func (q *CompletionQueue) give(index uint32) {
 	q.free = append(q.free, index)
 }
 
+// cancelAll ends the operations of an endpoint, each with a completion.
+func (q *CompletionQueue) cancelAll(e *Endpoint) {
+	for i := range q.table {
+		s := &q.table[i]
+		if !s.busy || s.endpoint != e {
+			continue
+		}
+		q.cancelled = append(q.cancelled, Completion{
+			Context: s.context, Kind: s.kind, Source: AddressAny, Released: s.flags&MultiReceive != 0,
+			Err: &Error{Op: s.kind.String(), Provider: q.provider, Errno: Errno(syscall.ECANCELED), Detail: "the connection has ended"},
+		})
+		// The queue may still hold its completion: the slot is not used again.
+		q.retire(uint32(i))
+	}
+}
+
 // retire ends an operation without making its slot free for another.
 func (q *CompletionQueue) retire(index uint32) {
 	s := &q.table[index]
-	if s.pinned {
-		s.pinner.Unpin()
-		s.pinned = false
-	}
+	s.unpin()
 	s.busy, s.claimed, s.endpoint = false, false, nil
 	s.generation = (s.generation + 1) &^ (receiveToken >> 32)
 }
@@ -256,10 +298,7 @@ func (q *CompletionQueue) finish(t *cgo.Turn, c *cgo.Completion, out *Completion
 		}
 	}
 	if c.Err != 0 {
-		out.Err = &Error{
-			Op: s.kind.String(), Provider: q.provider, Errno: Errno(c.Err),
-			Detail: t.ErrorText(c), Excess: int(c.Excess),
-		}
+		out.Err = q.failure(t, c, s)
 		out.Released = s.flags&MultiReceive != 0
 	}
 	switch {
@@ -274,14 +313,36 @@ func (q *CompletionQueue) finish(t *cgo.Turn, c *cgo.Completion, out *Completion
 	return true
 }
 
+// failure is the error of an operation that has failed.
+func (q *CompletionQueue) failure(t *cgo.Turn, c *cgo.Completion, s *slot) error {
+	nothing := s.flags&Peek != 0 && kinds[s.kind].receive && Errno(c.Err) == Errno(syscall.ENOMSG)
+	if nothing && q.noMessage[s.kind] != nil {
+		return q.noMessage[s.kind]
+	}
+	e := &Error{
+		Op: s.kind.String(), Provider: q.provider, Errno: Errno(c.Err),
+		Detail: t.ErrorText(c), Excess: int(c.Excess),
+	}
+	if nothing {
+		q.noMessage[s.kind] = e
+	}
+	return e
+}
+
 // Read takes up to len(completions) completions off the queue, of whichever
-// endpoint; while there are none it tries spins times more. It is for queues
-// that several endpoints share; Turn reads the queues of its endpoint itself.
+// endpoint, but no more than 256; while there are none it tries spins times more.
+// It is for queues that several endpoints share; Turn reads the queues of its
+// endpoint itself. It does not allocate, but for errors.
+//
+// Implements: ssize_t fi_cq_read(...), fi_cq_readfrom(...), fi_cq_readerr(...)
 func (q *CompletionQueue) Read(completions []Completion, spins int) (int, error) {
 	return q.read(completions, spins, 0)
 }
 
-// ReadWait is Read that blocks for up to waitMS milliseconds; see TurnWait.
+// ReadWait is Read that blocks for up to waitMS milliseconds; see
+// [Endpoint.TurnWait].
+//
+// Implements: ssize_t fi_cq_sread(...), fi_cq_sreadfrom(...)
 func (q *CompletionQueue) ReadWait(completions []Completion, waitMS int) (int, error) {
 	if err := q.blocks(); err != nil {
 		return 0, err
@@ -297,11 +358,15 @@ func (q *CompletionQueue) read(completions []Completion, spins, waitMS int) (int
 	return q.reap(q.reader, 0, completions, spins, waitMS)
 }
 
-// reap takes a turn and fills in completions. It returns early from a wait when
-// the queue is to be closed, which asks again.
+// reap takes a turn and fills in completions.
 func (q *CompletionQueue) reap(t *cgo.Turn, posts int, completions []Completion, spins, waitMS int) (int, error) {
-	reaped, code := t.Take(posts, min(len(completions), len(t.Completions)), spins, waitMS)
 	filled := 0
+	if len(q.cancelled) > 0 {
+		filled = copy(completions, q.cancelled)
+		q.cancelled = q.cancelled[filled:]
+		spins, waitMS = 0, 0
+	}
+	reaped, code := t.Take(posts, min(len(completions)-filled, len(t.Completions)), spins, waitMS)
 	for i := range reaped {
 		if q.finish(t, &t.Completions[i], &completions[filled]) {
 			filled++
@@ -311,8 +376,9 @@ func (q *CompletionQueue) reap(t *cgo.Turn, posts int, completions []Completion,
 }
 
 // Signal ends a ReadWait or TurnWait under way. Any goroutine may call it.
+// ErrNotSupported says that nobody can wait here.
 //
-// Implements: int fi_cq_signal(struct fid_cq *cq)
+// Implements: int fi_cq_signal(...)
 func (q *CompletionQueue) Signal() error {
 	if err := q.enter(); err != nil {
 		return err

@@ -50,24 +50,24 @@ type RegionConfig struct {
 	Offset uint64
 	// AuthKey is the region's authorization key; empty means the domain's.
 	AuthKey []byte
-	Flags   RegionFlags
+	Flags   RegionFlags // RegionEvents and so on
 }
 
-// RegionFlags adjust a registration.
+// RegionFlags adjust a registration, a set of bits.
 type RegionFlags uint64
 
 // The flags of regions.
 const (
 	// RegionEvents says that a counter will be bound to the region
 	// (FI_RMA_EVENT), for domains that must know this from the beginning.
-	RegionEvents = RegionFlags(cgo.RegionRemoteEvents)
+	RegionEvents RegionFlags = RegionFlags(cgo.RegionRemoteEvents)
 	// RegionPersistent says that the memory is persistent (FI_RMA_PMEM).
-	RegionPersistent = RegionFlags(cgo.RegionPersistent)
+	RegionPersistent RegionFlags = RegionFlags(cgo.RegionPersistent)
 	// RegionDeviceOnly and RegionHostMapped say that memory of a device can only
 	// be reached from there, or that it is the host's (FI_HMEM_DEVICE_ONLY,
 	// FI_HMEM_HOST_ALLOC).
-	RegionDeviceOnly = RegionFlags(cgo.RegionDeviceOnly)
-	RegionHostMapped = RegionFlags(cgo.RegionHostMapped)
+	RegionDeviceOnly RegionFlags = RegionFlags(cgo.RegionDeviceOnly)
+	RegionHostMapped RegionFlags = RegionFlags(cgo.RegionHostMapped)
 )
 
 // Register makes buf known to the domain for sending and receiving. It is pinned
@@ -129,7 +129,7 @@ func (d *Domain) newRegion(c RegionConfig) *Region {
 }
 
 func (d *Domain) invalidRegion(detail string) error {
-	return &Error{Op: "fi_mr_reg", Provider: d.provider, Errno: errnoInvalid, Detail: detail}
+	return d.invalid("fi_mr_reg", detail)
 }
 
 // check refuses what a provider might fail at later, or not notice.
@@ -194,7 +194,9 @@ func (r *Region) register(c RegionConfig, op string, call func(key uint64) (cgo.
 }
 
 // Descriptor is what operations carry for buffers within the region
-// (fi_mr_desc). It is 0, which is none, after Close.
+// of a device that needs registration. It is 0, which is none, after Close.
+//
+// Implements: void *fi_mr_desc(...)
 func (r *Region) Descriptor() Descriptor {
 	if r.enter() != nil {
 		return 0
@@ -211,6 +213,8 @@ func (r *Region) Len() uint64 { return r.length }
 
 // Close ends the registration. No operation may use it any more, and peers that
 // try get an error.
+//
+// Implements: int fi_close(...)
 func (r *Region) Close() error {
 	return r.close(func() error {
 		if err := fail("fi_close of region", r.provider, int(r.raw.Close())); err != nil {

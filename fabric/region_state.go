@@ -7,10 +7,21 @@ import "github.com/weft-go/weft/cgo"
 // The endpoint cannot be closed before the region. Other domains answer
 // ErrNotSupported.
 //
-// Implements: int fi_mr_bind(struct fid_mr *mr, struct fid *bfid, uint64_t flags)
+// Implements: int fi_mr_bind(...)
 func (r *Region) BindEndpoint(e *Endpoint) error {
+	if err := r.enter(); err != nil {
+		return err
+	}
+	defer r.leave()
 	if e == nil || e.domain != r.domain {
 		return r.invalid("fi_mr_bind", "a region is bound to an endpoint of its own domain")
+	}
+	if err := e.enter(); err != nil {
+		return err
+	}
+	defer e.leave()
+	if err := e.whole("fi_mr_bind"); err != nil {
+		return err
 	}
 	return r.bind(&e.handle, func() cgo.Code { return r.raw.BindEndpoint(e.raw) })
 }
@@ -20,8 +31,12 @@ func (r *Region) BindEndpoint(e *Endpoint) error {
 // registered with RegionEvents, and this comes before Enable. The counter cannot
 // be closed before the region.
 //
-// Implements: int fi_mr_bind(struct fid_mr *mr, struct fid *bfid, uint64_t flags)
+// Implements: int fi_mr_bind(...)
 func (r *Region) BindCounter(c *Counter) error {
+	if err := r.enter(); err != nil {
+		return err
+	}
+	defer r.leave()
 	if c == nil || c.domain != r.domain {
 		return r.invalid("fi_mr_bind", "a region is bound to a counter of its own domain")
 	}
@@ -31,11 +46,8 @@ func (r *Region) BindCounter(c *Counter) error {
 	return r.bind(&c.handle, func() cgo.Code { return r.raw.BindCounter(c.raw) })
 }
 
+// bind is called by those that have entered the region.
 func (r *Region) bind(h *handle, call func() cgo.Code) error {
-	if err := r.enter(); err != nil {
-		return err
-	}
-	defer r.leave()
 	if err := h.enter(); err != nil {
 		return err
 	}
@@ -56,7 +68,7 @@ func (r *Region) bind(h *handle, call func() cgo.Code) error {
 // Enable makes a region usable in domains where it is bound first; in others it
 // is usable from the beginning, and this does nothing. It can be called again.
 //
-// Implements: int fi_mr_enable(struct fid_mr *mr)
+// Implements: int fi_mr_enable(...)
 func (r *Region) Enable() error {
 	if err := r.enter(); err != nil {
 		return err
@@ -81,7 +93,7 @@ func (r *Region) Enable() error {
 // all of it if there are none. Only domains with FI_MR_MMU_NOTIFY ask for it;
 // for others there is nothing to do.
 //
-// Implements: int fi_mr_refresh(struct fid_mr *mr, const struct iovec *iov, size_t count, uint64_t flags)
+// Implements: int fi_mr_refresh(...)
 func (r *Region) Refresh(parts ...[]byte) error {
 	if err := r.enter(); err != nil {
 		return err
@@ -119,8 +131,4 @@ func (r *Region) offset(b []byte) (uint64, bool) {
 		before += s.length
 	}
 	return 0, false
-}
-
-func (r *Region) invalid(op, detail string) error {
-	return &Error{Op: op, Provider: r.provider, Errno: errnoInvalid, Detail: detail}
 }

@@ -3,11 +3,7 @@ package fabric_test
 import (
 	"bytes"
 	"net"
-	"runtime"
-	"strings"
 	"testing"
-	"time"
-	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
@@ -122,118 +118,6 @@ func counting(n int) []byte {
 	return b
 }
 
-// What Remote says is right in every memory mode that a provider offers: with
-// virtual addresses and with offsets, with keys of the provider's and of one's
-// own.
-func TestRemoteAccessInEveryMemoryMode(t *testing.T) {
-	always := fabric.LocalRegistration | fabric.AllocatedMemory
-	each(t, func(t *testing.T, provider string) {
-		for _, mode := range []fabric.MemoryMode{
-			0, fabric.VirtualAddresses, fabric.ProviderKeys, fabric.VirtualAddresses | fabric.ProviderKeys,
-			always | fabric.VirtualAddresses | fabric.ProviderKeys,
-		} {
-			t.Run(strings.ReplaceAll(mode.String(), " ", ""), func(t *testing.T) {
-				hints := rmaHints(provider)
-				hints.MemoryMode = mode
-				s := openSite(t, hints, nil, nil)
-				require.Zero(t, s.info.MemoryMode()&^mode, "what was not offered must not be asked for")
-				const size = 3 * 4096
-				there, here := arena(t, size).Bytes(), arena(t, size).Bytes()
-				target := register(t, s.domain, fabric.RegionConfig{Access: fabric.AccessRemoteRead | fabric.AccessRemoteWrite}, there)
-				source := register(t, s.domain, fabric.RegionConfig{Access: fabric.AccessRead | fabric.AccessWrite}, here)
-				copy(here, counting(size))
-
-				// What the peer is told travels as bytes.
-				remote, err := target.Remote()
-				require.NoError(t, err)
-				told, err := remote.MarshalBinary()
-				require.NoError(t, err)
-				var heard fabric.RemoteRegion
-				require.NoError(t, heard.UnmarshalBinary(told))
-				mapped, err := s.domain.MapRemote(heard)
-				require.NoError(t, err)
-				defer func() { require.NoError(t, mapped.Close()) }()
-
-				for _, part := range []struct{ from, length int }{{0, size}, {0, 1}, {4095, 2}, {size - 5, 5}, {100, 5000}} {
-					clear(there)
-					where, err := mapped.At(uint64(part.from), uint64(part.length))
-					require.NoError(t, err)
-					direct, err := target.RemoteOf(there[part.from:][:part.length])
-					require.NoError(t, err)
-					require.Equal(t, where, direct)
-					mine := here[part.from:][:part.length]
-					s.a.must(t, s.b, fabric.Op{Kind: fabric.OpWrite, Peer: s.a.peer, Buf: mine, Descriptor: source.Descriptor(), Remote: where, Flags: fabric.DeliveryComplete, Fixed: true})
-					require.NoError(t, s.a.await(t, s.b).Err)
-					require.True(t, bytes.Equal(counting(size)[part.from:][:part.length], there[part.from:][:part.length]), "written")
-					require.Equal(t, part.length, size-bytes.Count(there[:part.from], []byte{0})-bytes.Count(there[part.from+part.length:], []byte{0}), "and nothing else")
-
-					clear(mine)
-					s.a.must(t, s.b, fabric.Op{Kind: fabric.OpRead, Peer: s.a.peer, Buf: mine, Descriptor: source.Descriptor(), Remote: where, Fixed: true})
-					require.NoError(t, s.a.await(t, s.b).Err)
-					require.True(t, bytes.Equal(counting(size), here), "read back")
-				}
-			})
-		}
-	})
-}
-
-// A peer that uses a wrong key, goes beyond the region or does what it was not
-// registered for gets an error, and nothing changes. shm (1.17) refuses too, but
-// the operation does not end, and after a read nor does any other to that peer;
-// and it does not look at all with virtual addresses, which is why the test does
-// without them there.
-func TestRemoteAccessIsChecked(t *testing.T) {
-	each(t, func(t *testing.T, provider string) {
-		tells := provider != "shm"
-		for _, c := range []struct {
-			name   string
-			access fabric.Access
-			kind   fabric.OpKind
-			change func(*fabric.Remote)
-		}{
-			{"wrong key, write", fabric.AccessAll, fabric.OpWrite, func(r *fabric.Remote) { r.Key += 1000 }},
-			{"wrong key, read", fabric.AccessAll, fabric.OpRead, func(r *fabric.Remote) { r.Key += 1000 }},
-			{"beyond the end, write", fabric.AccessAll, fabric.OpWrite, func(r *fabric.Remote) { r.Address += 4096 - 63 }},
-			{"beyond the end, read", fabric.AccessAll, fabric.OpRead, func(r *fabric.Remote) { r.Address += 4096 - 63 }},
-			{"only to be read, write", fabric.AccessRemoteRead, fabric.OpWrite, func(*fabric.Remote) {}},
-			{"only to be written, read", fabric.AccessRemoteWrite, fabric.OpRead, func(*fabric.Remote) {}},
-		} {
-			t.Run(c.name, func(t *testing.T) {
-				hints := rmaHints(provider)
-				// Without it, a write is complete before the peer has looked.
-				flags := fabric.DeliveryComplete
-				if !tells {
-					hints.MemoryMode, flags = 0, 0
-				}
-				s := openSite(t, hints, nil, nil)
-				memory, mine := arena(t, 3*4096).Bytes(), arena(t, 64).Bytes()[:64]
-				for i := range memory {
-					memory[i] = 0xaa
-				}
-				target := register(t, s.domain, fabric.RegionConfig{Access: c.access}, memory[4096:8192])
-				source := register(t, s.domain, fabric.RegionConfig{Access: fabric.AccessAll}, mine)
-				where := at(t, target, 0, 64)
-				c.change(&where)
-				op := s.a.post(t, s.b, fabric.Op{Kind: c.kind, Peer: s.a.peer, Buf: mine, Descriptor: source.Descriptor(), Remote: where, Flags: flags, Fixed: true})
-				if tells {
-					err := op.Err
-					if op.Result == fabric.Posted {
-						err = s.a.await(t, s.b).Err
-					}
-					require.Error(t, err)
-				} else {
-					for range 1000 {
-						s.a.turn(t, nil)
-						s.b.turn(t, nil)
-					}
-				}
-				require.Equal(t, 3*4096, bytes.Count(memory, []byte{0xaa}))
-				require.Equal(t, 64, bytes.Count(mine, []byte{0}))
-			})
-		}
-	})
-}
-
 func TestRegionEndsWithClose(t *testing.T) {
 	each(t, func(t *testing.T, provider string) {
 		s := openDomain(t, rmaHints(provider))
@@ -283,107 +167,8 @@ func TestRegionsThatCannotBe(t *testing.T) {
 		require.NoError(t, r.Refresh())
 		require.NoError(t, r.Refresh(memory[:100], memory[1000:2048]))
 		require.NoError(t, r.Enable(), "where regions are not bound first, they are usable at once")
-	})
-}
-
-func TestKeys(t *testing.T) {
-	each(t, func(t *testing.T, provider string) {
-		hints := rmaHints(provider)
-		hints.MemoryMode &^= fabric.ProviderKeys
-		s := openDomain(t, hints)
-		memory := arena(t, 4096).Bytes()
-		for _, key := range []uint64{0, 3, 1 << 40, ^uint64(0) - 1} {
-			r := register(t, s.domain, fabric.RegionConfig{Access: fabric.AccessAll, Key: &key}, memory)
-			require.Equal(t, key, at(t, r, 0, 1).Key)
-			_, err := s.domain.RegisterMemory(fabric.RegionConfig{Key: &key}, memory)
-			require.Error(t, err, "the key %d is in use", key)
-		}
-		// Keys that weft chooses go around those that the program has chosen.
-		keys := map[uint64]bool{}
-		for range 5 {
-			keys[at(t, register(t, s.domain, fabric.RegionConfig{}, memory), 0, 1).Key] = true
-		}
-		require.Len(t, keys, 5)
-		require.False(t, keys[3] || keys[0])
-	})
-}
-
-// Several buffers are one region, where the provider takes them. sockets says it
-// does, but lets peers reach the first one only.
-func TestRegionOfSeveralBuffers(t *testing.T) {
-	each(t, func(t *testing.T, provider string) {
-		s := openSite(t, rmaHints(provider), nil, nil)
-		first, second := arena(t, 4096).Bytes(), arena(t, 4096).Bytes()
-		r, err := s.domain.RegisterMemory(fabric.RegionConfig{Access: fabric.AccessAll}, first, second)
-		if provider == "tcp" {
-			require.ErrorIs(t, err, fabric.ErrInvalid)
-			require.ErrorContains(t, err, "at most 1 buffers")
-			return
-		}
-		require.NoError(t, err)
-		defer func() { require.NoError(t, r.Close()) }()
-		require.EqualValues(t, 8192, r.Len())
-		mine := counting(100)
-		s.a.must(t, s.b, fabric.Op{Kind: fabric.OpWrite, Peer: s.a.peer, Buf: mine, Remote: at(t, r, 10, 100), Flags: fabric.DeliveryComplete})
-		require.NoError(t, s.a.await(t, s.b).Err)
-		require.True(t, bytes.Equal(mine, first[10:110]))
-		where, err := r.RemoteOf(second[:100])
-		require.NoError(t, err)
-		if s.info.MemoryMode()&fabric.VirtualAddresses != 0 {
-			require.Equal(t, uint64(uintptr(unsafe.Pointer(&second[0]))), where.Address)
-		} else {
-			require.EqualValues(t, 4096, where.Address)
-		}
-	})
-}
-
-// Go memory stays where it is while it is registered.
-func TestGoMemoryIsPinned(t *testing.T) {
-	each(t, func(t *testing.T, provider string) {
-		s := openSite(t, rmaHints(provider), nil, nil)
-		memory := make([]byte, 1<<16)
-		r := register(t, s.domain, fabric.RegionConfig{Access: fabric.AccessAll}, memory)
-		runtime.GC()
-		mine := counting(1 << 16)
-		s.a.must(t, s.b, fabric.Op{Kind: fabric.OpWrite, Peer: s.a.peer, Buf: mine, Remote: at(t, r, 0, len(mine)), Flags: fabric.DeliveryComplete})
-		require.NoError(t, s.a.await(t, s.b).Err)
-		require.True(t, bytes.Equal(mine, memory))
-	})
-}
-
-// A counter of a region counts what peers write there.
-func TestRegionCounter(t *testing.T) {
-	each(t, func(t *testing.T, provider string) {
-		hints := rmaHints(provider)
-		hints.Capabilities |= fabric.RemoteMemoryEvents
-		s := openSite(t, hints, nil, nil)
-		c, err := s.domain.OpenCounter()
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, c.Close()) })
-		memory := arena(t, 4096).Bytes()
-		r, err := s.domain.RegisterMemory(fabric.RegionConfig{Access: fabric.AccessAll, Flags: fabric.RegionEvents}, memory)
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, r.Close()) })
 		require.ErrorIs(t, r.BindCounter(nil), fabric.ErrInvalid)
-		err = r.BindCounter(c)
-		testenv.Need(t, provider+" with counters of regions", err)
-		require.NoError(t, r.Enable())
-		require.ErrorIs(t, c.Close(), fabric.ErrBusy)
-		for range 3 {
-			s.a.must(t, s.b, fabric.Op{Kind: fabric.OpWrite, Peer: s.a.peer, Buf: counting(8), Remote: at(t, r, 0, 8), Flags: fabric.DeliveryComplete})
-			require.NoError(t, s.a.await(t, s.b).Err)
-		}
-		require.NoError(t, c.Wait(within(t, 30*time.Second), 3))
-	})
-}
-
-// Regions belong to endpoints on special hardware only.
-func TestRegionOfAnEndpoint(t *testing.T) {
-	each(t, func(t *testing.T, provider string) {
-		s := openSite(t, rmaHints(provider), nil, nil)
-		r := register(t, s.domain, fabric.RegionConfig{Access: fabric.AccessAll}, arena(t, 4096).Bytes())
 		require.ErrorIs(t, r.BindEndpoint(nil), fabric.ErrInvalid)
-		require.Error(t, r.BindEndpoint(s.a.e), "no provider here has this")
 	})
 }
 

@@ -25,8 +25,7 @@ type RemoteRegion struct {
 // Remote is what to tell peers about the region. ErrInvalid says that it must be
 // bound and enabled first.
 //
-// Implements: uint64_t fi_mr_key(struct fid_mr *mr)
-// Implements: int fi_mr_raw_attr(...)
+// Implements: uint64_t fi_mr_key(...), fi_mr_raw_attr(...)
 func (r *Region) Remote() (RemoteRegion, error) {
 	if err := r.enter(); err != nil {
 		return RemoteRegion{}, err
@@ -57,8 +56,10 @@ func (r *Region) Remote() (RemoteRegion, error) {
 }
 
 // RemoteOf is what to tell a peer about one buffer in the region, for use in
-// operations as it is. It does not allocate but for errors. In domains with raw
+// operations as it is. It does not allocate, but for errors. In domains with raw
 // keys there is only Remote.
+//
+// Implements: uint64_t fi_mr_key(...)
 func (r *Region) RemoteOf(buf []byte) (Remote, error) {
 	if err := r.enter(); err != nil {
 		return Remote{}, err
@@ -154,7 +155,7 @@ func (d *Domain) MapRemote(r RemoteRegion) (*MappedRegion, error) {
 	defer d.leave()
 	m := &MappedRegion{RemoteRegion: r, domain: d}
 	if n := len(r.RawKey); n > mostRawKey {
-		return nil, &Error{Op: "fi_mr_map_raw", Provider: d.provider, Errno: errnoInvalid, Detail: "a raw key has at most " + strconv.Itoa(mostRawKey) + " bytes, not " + strconv.Itoa(n)}
+		return nil, d.invalid("fi_mr_map_raw", "a raw key has at most "+strconv.Itoa(mostRawKey)+" bytes, not "+strconv.Itoa(n))
 	} else if n > 0 {
 		key, code := d.raw.MapKey(r.Address, r.RawKey)
 		if code != 0 {
@@ -168,7 +169,7 @@ func (d *Domain) MapRemote(r RemoteRegion) (*MappedRegion, error) {
 
 // Close ends the use of the peer's region.
 //
-// Implements: int fi_mr_unmap_key(struct fid_domain *domain, uint64_t key)
+// Implements: int fi_mr_unmap_key(...)
 func (m *MappedRegion) Close() error {
 	return m.close(func() error {
 		if !m.mapped {

@@ -43,6 +43,11 @@ func (r *ConnectionRequest) OpenEndpoint(d *Domain) (*Endpoint, error) {
 		return nil, err
 	}
 	e.connection.request = r
+	if p := r.passive; p != nil {
+		p.waiting.Lock()
+		p.answered[e] = struct{}{}
+		p.waiting.Unlock()
+	}
 	r.forget()
 	return e, nil
 }
@@ -50,7 +55,7 @@ func (r *ConnectionRequest) OpenEndpoint(d *Domain) (*Endpoint, error) {
 // Reject refuses the connection and sends data along, which the peer finds in
 // its *ConnectionError.
 //
-// Implements: int fi_reject(struct fid_pep *pep, fid_t handle, const void *param, size_t paramlen)
+// Implements: int fi_reject(...)
 func (r *ConnectionRequest) Reject(data []byte) error {
 	const op = "fi_reject"
 	if r.passive == nil {
@@ -96,6 +101,16 @@ func (r *ConnectionRequest) forget() {
 	if p := r.passive; p != nil {
 		p.waiting.Lock()
 		delete(p.requests, r)
+		p.waiting.Unlock()
+	}
+}
+
+// ended takes note that the endpoint of the request is closed.
+func (r *ConnectionRequest) ended(e *Endpoint) {
+	if p := r.passive; p != nil {
+		p.waiting.Lock()
+		delete(p.answered, e)
+		p.closeLeft()
 		p.waiting.Unlock()
 	}
 }

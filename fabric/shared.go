@@ -24,7 +24,7 @@ var trustSockets = false
 // provider has none, or none that works: that of sockets, up to libfabric 1.17
 // at least, may end the process when a peer disconnects.
 //
-// Implements: int fi_stx_context(struct fid_domain *domain, struct fi_tx_attr *attr, struct fid_stx **stx, void *context)
+// Implements: int fi_stx_context(...)
 func (d *Domain) OpenSharedSend(i *Info) (*SharedSend, error) {
 	const op = "fi_stx_context"
 	if err := d.enter(); err != nil {
@@ -32,7 +32,7 @@ func (d *Domain) OpenSharedSend(i *Info) (*SharedSend, error) {
 	}
 	defer d.leave()
 	if i == nil {
-		return nil, &Error{Op: op, Provider: d.provider, Errno: errnoInvalid, Detail: "no info"}
+		return nil, d.invalid(op, "no info")
 	}
 	if err := sharable(op, i, i.Limits().SharedSends); err != nil {
 		return nil, err
@@ -78,7 +78,8 @@ func (s *SharedSend) Close() error {
 
 // SharedReceive is a receive context that endpoints share (fi_srx_context): what
 // any of them receives goes into the buffers that were posted here, and
-// completes on one queue.
+// completes on one queue. Receives are posted by Turn, by one goroutine at a
+// time.
 type SharedReceive struct {
 	Context
 }
@@ -88,7 +89,7 @@ type SharedReceive struct {
 // [SharedContext], and have it in their Bindings, with q for Receive. It is
 // ready at once.
 //
-// Implements: int fi_srx_context(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **rx_ep, void *context)
+// Implements: int fi_srx_context(...)
 func (d *Domain) OpenSharedReceive(i *Info, q *CompletionQueue) (*SharedReceive, error) {
 	const op = "fi_srx_context"
 	if err := d.enter(); err != nil {
@@ -97,9 +98,9 @@ func (d *Domain) OpenSharedReceive(i *Info, q *CompletionQueue) (*SharedReceive,
 	defer d.leave()
 	switch {
 	case i == nil:
-		return nil, &Error{Op: op, Provider: d.provider, Errno: errnoInvalid, Detail: "no info"}
+		return nil, d.invalid(op, "no info")
 	case q == nil || q.domain != d:
-		return nil, &Error{Op: op, Provider: d.provider, Errno: errnoInvalid, Detail: "it needs a completion queue of the domain"}
+		return nil, d.invalid(op, "it needs a completion queue of the domain")
 	}
 	if err := sharable(op, i, i.Limits().SharedReceives); err != nil {
 		return nil, err

@@ -3,7 +3,6 @@ package fabric_test
 import (
 	"testing"
 	"time"
-	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
@@ -71,11 +70,8 @@ func openStation(t *testing.T, f *fabric.Fabric, d *fabric.Domain, info *fabric.
 }
 
 func (s *station) insert(t *testing.T, other *station) fabric.Address {
-	name, err := other.e.Name()
-	require.NoError(t, err)
-	peer, err := s.v.Insert(name)
-	require.NoError(t, err)
-	return peer
+	t.Helper()
+	return insert(t, s.v, other.e)
 }
 
 // post posts one operation, however often it is refused.
@@ -91,6 +87,21 @@ func (s *station) post(t *testing.T, other *station, op fabric.Op) fabric.Op {
 	}
 	t.Fatal("refused for ever")
 	return op
+}
+
+// postAll posts operations in as few turns as the provider allows.
+func (s *station) postAll(t *testing.T, other *station, ops []fabric.Op) {
+	t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for left := ops; len(left) > 0; {
+		require.True(t, time.Now().Before(deadline), "refused for ever")
+		s.turn(t, left)
+		for len(left) > 0 && left[0].Result != fabric.Refused {
+			require.NoError(t, left[0].Err)
+			left = left[1:]
+		}
+		other.turn(t, nil)
+	}
 }
 
 func (s *station) turn(t *testing.T, posts []fabric.Op) {
@@ -129,7 +140,16 @@ func (s *station) await(t *testing.T, other *station) fabric.Completion {
 	return c
 }
 
-// valuesOf looks at memory as count numbers.
-func valuesOf[T fabric.Number](memory []byte, count int) []T {
-	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(memory))), count)
+// shared is memory of b's that a may read and write, and how a names it.
+func shared(t *testing.T, b *station, size int) ([]byte, fabric.Remote) {
+	t.Helper()
+	arena, err := fabric.NewArena(size)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, arena.Close()) })
+	region, err := b.domain.RegisterMemory(fabric.RegionConfig{Access: fabric.AccessRemoteRead | fabric.AccessRemoteWrite}, arena.Bytes()[:size])
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, region.Close()) })
+	remote, err := region.RemoteOf(arena.Bytes()[:size])
+	require.NoError(t, err)
+	return arena.Bytes()[:size], remote
 }

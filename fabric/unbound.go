@@ -10,8 +10,16 @@ import (
 // endpoint's address vector and dies of SIGSEGV if none was bound: one that was
 // opened and never enabled gets one for that.
 func (e *Endpoint) closeRaw() cgo.Code {
+	if e.severed {
+		return 0
+	}
 	if e.turn != nil || !strings.HasSuffix(e.provider, ";ofi_rxm") || e.hasVector() {
-		return e.raw.Close()
+		open := acceptedBy(e)
+		code := e.raw.Close()
+		if code == 0 {
+			open.closeLeft()
+		}
+		return code
 	}
 	v, code := e.domain.raw.OpenAddressVector(0)
 	if code != 0 {

@@ -12,26 +12,18 @@ type VariableType uint32
 
 // The types of variables.
 const (
-	VariableText    = VariableType(cgo.ParamString) // FI_PARAM_STRING
-	VariableInteger = VariableType(cgo.ParamInt)    // FI_PARAM_INT
-	VariableBoolean = VariableType(cgo.ParamBool)   // FI_PARAM_BOOL: 0 or 1, no or yes, off or on
-	VariableSize    = VariableType(cgo.ParamSize)   // FI_PARAM_SIZE_T
+	VariableText    VariableType = VariableType(cgo.ParamString) // FI_PARAM_STRING
+	VariableInteger VariableType = VariableType(cgo.ParamInt)    // FI_PARAM_INT
+	VariableBoolean VariableType = VariableType(cgo.ParamBool)   // FI_PARAM_BOOL: 0 or 1, no or yes, off or on
+	VariableSize    VariableType = VariableType(cgo.ParamSize)   // FI_PARAM_SIZE_T
 )
 
-// String is the type in words.
-func (t VariableType) String() string {
-	switch t {
-	case VariableText:
-		return "text"
-	case VariableInteger:
-		return "integer"
-	case VariableBoolean:
-		return "boolean"
-	case VariableSize:
-		return "size"
-	}
-	return "unknown"
+var variableTypeNames = names[VariableType]{
+	VariableText: "text", VariableInteger: "integer", VariableBoolean: "boolean", VariableSize: "size",
 }
+
+// String is the type in words.
+func (t VariableType) String() string { return variableTypeNames.of(t) }
 
 // Variable is an environment variable that libfabric, or one of its providers,
 // looks at.
@@ -49,8 +41,7 @@ type Variable struct {
 // set before the first Discover of the process. Any goroutine may call it; the
 // first call loads the providers.
 //
-// Implements: int fi_getparams(...)
-// Implements: void fi_freeparams(...)
+// Implements: int fi_getparams(...), fi_freeparams(...)
 func Variables() ([]Variable, error) {
 	params, code := cgo.Params()
 	if code != 0 {

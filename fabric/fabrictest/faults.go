@@ -28,9 +28,11 @@ type Faults struct {
 	// Turns of the receiver. Messages of one sender to one receiver arrive in
 	// the order of posting all the same.
 	Delay int
-	// FailSend is the share of posted sends that complete with an error (EIO)
-	// and whose message is lost. Injects are not concerned.
+	// FailSend is the share of posted sends that complete with an error and
+	// whose message is lost. Injects are not concerned.
 	FailSend float64
+	// FailSendWith is the code of that error; 0 means EIO.
+	FailSendWith fabric.Errno
 	// CancelSends is the share of sends that Cancel takes back while their
 	// message is on its way. The others complete as if nothing had happened.
 	// Receives can always be cancelled until they have a message.
@@ -261,8 +263,4 @@ func (d *Device) forget(gone *Device) {
 		d.receives.remove(i)
 		d.complete(o, fabric.Completion{Err: unreachable(d, o.kind, syscall.ECONNRESET)})
 	}
-}
-
-func unreachable(d *Device, kind fabric.OpKind, code syscall.Errno) error {
-	return d.fail(callNames[kind], code, "the peer is gone or was never there")
 }

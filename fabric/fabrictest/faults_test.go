@@ -176,6 +176,15 @@ func TestFailSend(t *testing.T) {
 	require.EqualValues(t, 1, n.Stats().Dropped)
 }
 
+func TestFailSendWith(t *testing.T) {
+	n := NewNetwork(Faults{FailSend: 1, FailSendWith: 269})
+	d := open(t, n, 2, DeviceConfig{})
+	d[0].post(send(1, 1, "x"))
+	var e *fabric.Error
+	require.ErrorAs(t, d[0].one().Err, &e)
+	require.Equal(t, fabric.Errno(269), e.Errno)
+}
+
 // ends are the two ways in which a device goes.
 var ends = map[string]func(*testing.T, *Network, *Device){
 	"Kill":  func(_ *testing.T, n *Network, d *Device) { n.Kill(d) },

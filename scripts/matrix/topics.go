@@ -49,13 +49,20 @@ func readTopics(list string) ([]topic, error) {
 
 // topicOf is the name of the topic that a test belongs to.
 func topicOf(topics []topic, test string) string {
-	name, _, _ := strings.Cut(test, "/")
 	for _, t := range topics {
-		if slices.ContainsFunc(t.patterns, func(p string) bool { matched, _ := path.Match(p, name); return matched }) {
+		if slices.ContainsFunc(t.patterns, func(p string) bool { return covers(p, test) }) {
 			return t.name
 		}
 	}
 	return other
+}
+
+// covers says whether a pattern matches a test or one that it is part of.
+func covers(pattern, test string) bool {
+	parts := strings.Split(test, "/")
+	depth := min(strings.Count(pattern, "/")+1, len(parts))
+	matched, _ := path.Match(pattern, strings.Join(parts[:depth], "/"))
+	return matched
 }
 
 // providers are the columns, in their order.

@@ -1,0 +1,464 @@
+package fabric_test
+
+import (
+	"context"
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"net"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weft-go/weft/fabric"
+	"github.com/weft-go/weft/internal/testenv"
+)
+
+// afterClose are the methods that do not answer net.ErrClosed after Close, and
+// what they do instead.
+var afterClose = map[string]string{
+	"*.Close": "nil: it is closed",
+
+	"AddressSet.Members":             "what they were",
+	"AddressVector.Len":              "what it was",
+	"AddressVector.Type":             "what it was",
+	"Arena.Bytes":                    "none",
+	"CompletionQueue.InFlight":       "what it was",
+	"CompletionQueue.Size":           "what it was",
+	"CompletionQueue.Strays":         "what it was",
+	"CompletionQueue.WaitDescriptor": "what it was, but closed",
+	"Deferred.Counter":               "what it was",
+	"Endpoint.Batching":              "what it was",
+	"Endpoint.Info":                  "what it was",
+	"EventQueue.WaitDescriptor":      "what it was, but closed",
+	"Group.Address":                  "what it was",
+	"Group.Rank":                     "what it was",
+	"Group.Size":                     "what it was",
+	"MappedRegion.AppendBinary":      "it is of the region's description",
+	"MappedRegion.At":                "it is of the region's description",
+	"MappedRegion.MarshalBinary":     "it is of the region's description",
+	"MappedRegion.UnmarshalBinary":   "it is of the region's description",
+	"MulticastGroup.Address":         "void, as it says",
+	"Pool.Out":                       "none",
+	"Port.Arm":                       "whatever: Wait returns at once",
+	"Port.Attributes":                "what they were",
+	"Port.InFlight":                  "what it was",
+	"Port.LocalAddress":              "what it was",
+	"Port.Wait":                      "it returns at once",
+	"Port.Wake":                      "nothing",
+	"Region.Access":                  "what it was",
+	"Region.Descriptor":              "none",
+	"Region.Len":                     "what it was",
+	"SharedReceive.Cancel":           "ErrNotSupported, always",
+}
+
+// subject is a handle of which the methods are called after Close.
+type subject struct {
+	name   string
+	handle interface{ Close() error }
+}
+
+// subjects are what an estate has of each type, in the order of opening.
+type subjects struct {
+	*estate
+	list []subject
+	// arguments are what methods are called with, by type: things that are still
+	// open, so that nothing else can be wrong.
+	arguments map[reflect.Type]reflect.Value
+}
+
+func (s *subjects) have(h interface{ Close() error }) {
+	name := reflect.TypeOf(h).Elem().Name()
+	s.add(name, h)
+	s.list = append(s.list, subject{name, h})
+	if _, ok := s.arguments[reflect.TypeOf(h)]; !ok {
+		s.argument(h)
+	}
+}
+
+func (s *subjects) argument(v any) {
+	s.arguments[reflect.TypeOf(v)] = reflect.ValueOf(v)
+}
+
+// must is for results with an error.
+func must[T any](t *testing.T) func(v T, err error) T {
+	return func(v T, err error) T {
+		t.Helper()
+		require.NoError(t, err)
+		return v
+	}
+}
+
+// of opens what a method opens, for a test that closes it.
+func of[T interface{ Close() error }](s *subjects) func(v T, err error) T {
+	return func(v T, err error) T {
+		s.t.Helper()
+		require.NoError(s.t, err)
+		s.have(v)
+		return v
+	}
+}
+
+// messaging opens all that there is for datagrams.
+func messaging(s *subjects) {
+	t := s.t
+	info := datagramsFor(t, "sockets", deferringHints().Capabilities|fabric.NamedReceiveContexts)
+	s.argument(info)
+	f := of[*fabric.Fabric](s)(info.OpenFabric())
+	d := of[*fabric.Domain](s)(f.OpenDomain(info))
+	ev := of[*fabric.EventQueue](s)(f.OpenEventQueue())
+	v := of[*fabric.AddressVector](s)(d.OpenAddressVectorConfig(fabric.AddressVectorConfig{ReceiveBits: 1}))
+	q := of[*fabric.CompletionQueue](s)(d.OpenCompletionQueue(64))
+	counter := of[*fabric.Counter](s)(d.OpenCounter())
+	done := of[*fabric.Counter](s)(d.OpenCounter())
+	arena := of[*fabric.Arena](s)(fabric.NewArena(1 << 16))
+	region := of[*fabric.Region](s)(arena.Register(d, fabric.RegionConfig{Access: fabric.AccessAll}))
+	s.argument(arena.Bytes()[:64])
+	of[*fabric.Pool](s)(fabric.NewPool(arena, fabric.PoolConfig{Smallest: 64, Region: region}))
+	remote := must[fabric.RemoteRegion](t)(region.Remote())
+	of[*fabric.MappedRegion](s)(d.MapRemote(remote))
+
+	several := must[*fabric.Info](t)(info.WithContexts(2, 2))
+	scalable := of[*fabric.ScalableEndpoint](s)(d.OpenScalableEndpoint(several))
+	require.NoError(t, scalable.Enable(v, ev))
+	of[*fabric.Context](s)(scalable.OpenReceive(0))
+	sharing := must[*fabric.Info](t)(info.WithContexts(1, fabric.SharedContext))
+	of[*fabric.SharedReceive](s)(d.OpenSharedReceive(sharing, q))
+	t.Cleanup(fabric.TrustSockets())
+	of[*fabric.SharedSend](s)(d.OpenSharedSend(info))
+
+	e := of[*fabric.Endpoint](s)(d.OpenEndpoint())
+	b := fabric.Bindings{Vector: v, Send: q, Receive: q, Events: ev}
+	require.NoError(t, e.EnableWith(b))
+	s.argument(b)
+	peer := insert(t, v, e)
+	s.argument(peer)
+	s.argument([]fabric.Address{peer})
+	s.argument(fabric.Trigger{Counter: counter, Threshold: 1 << 20})
+	of[*fabric.Alias](s)(e.OpenAlias(fabric.Sending, 0))
+	of[*fabric.Deferred](s)(counter.DeferAdd(1, fabric.Trigger{Counter: done, Threshold: 0}))
+}
+
+// listening opens what is for connections.
+func listening(s *subjects) {
+	t := s.t
+	infos := must[[]*fabric.Info](t)(fabric.Discover(fabric.Hints{
+		Provider: "sockets", Endpoint: fabric.Connected, Capabilities: fabric.Messages, Source: "127.0.0.1",
+	}))
+	s.argument(infos[0])
+	f := of[*fabric.Fabric](s)(infos[0].OpenFabric())
+	d := of[*fabric.Domain](s)(f.OpenDomain(infos[0]))
+	ev := of[*fabric.EventQueue](s)(f.OpenEventQueue())
+	p := of[*fabric.PassiveEndpoint](s)(f.OpenPassiveEndpoint(infos[0]))
+	require.NoError(t, p.Listen(ev))
+	name := must[[]byte](t)(p.Name())
+	s.argument(name)
+	q := of[*fabric.CompletionQueue](s)(d.OpenCompletionQueue(64))
+	e := of[*fabric.Endpoint](s)(d.OpenEndpoint())
+	require.NoError(t, e.EnableWith(fabric.Bindings{Send: q, Receive: q, Events: ev}))
+}
+
+// collecting opens what is for groups.
+func collecting(s *subjects) {
+	t := s.t
+	infos, err := fabric.Discover(fabric.Hints{
+		Provider: "tcp;ofi_rxm", Endpoint: fabric.ReliableDatagram, Source: "127.0.0.1", OneThread: true,
+		Capabilities: fabric.Messages | fabric.TaggedMessages | fabric.Collectives, MemoryMode: everyMemoryMode,
+	})
+	testenv.Need(t, "tcp with collectives", err)
+	s.argument(infos[0])
+	f := of[*fabric.Fabric](s)(infos[0].OpenFabric())
+	d := of[*fabric.Domain](s)(f.OpenDomain(infos[0]))
+	ev := of[*fabric.EventQueue](s)(f.OpenEventQueue())
+	v := of[*fabric.AddressVector](s)(d.OpenAddressVector())
+	q := of[*fabric.CompletionQueue](s)(d.OpenCompletionQueue(64))
+	e := of[*fabric.Endpoint](s)(d.OpenEndpoint())
+	require.NoError(t, e.Enable(v, q, ev))
+	self := insert(t, v, e)
+	s.argument(self)
+	set := of[*fabric.AddressSet](s)(v.OpenSet(fabric.AddressSetConfig{Members: []fabric.Address{self}}))
+	g := of[*fabric.Group](s)(e.JoinCollective(set, 0))
+	m := &member{e: e, q: q, v: v, events: ev, set: set, group: g, domain: d}
+	join(t, []*member{m})
+}
+
+// addressing opens a multicast group.
+func addressing(s *subjects) {
+	t := s.t
+	infos, err := fabric.Discover(fabric.Hints{
+		Provider: "udp", Endpoint: fabric.Datagram, Capabilities: fabric.Messages | fabric.Multicast,
+		Source: "127.0.0.1", MemoryMode: everyMemoryMode,
+	})
+	testenv.Need(t, "multicast", err)
+	s.argument(infos[0])
+	f := of[*fabric.Fabric](s)(infos[0].OpenFabric())
+	d := of[*fabric.Domain](s)(f.OpenDomain(infos[0]))
+	ev := of[*fabric.EventQueue](s)(f.OpenEventQueue())
+	v := of[*fabric.AddressVector](s)(d.OpenAddressVector())
+	q := of[*fabric.CompletionQueue](s)(d.OpenCompletionQueue(64))
+	e := of[*fabric.Endpoint](s)(d.OpenEndpoint())
+	require.NoError(t, e.Enable(v, q, ev))
+	of[*fabric.MulticastGroup](s)(e.JoinMulticast(groupAddress(t, e), 0))
+}
+
+func porting(provider string) func(s *subjects) {
+	return func(s *subjects) {
+		choice := must[*fabric.Choice](s.t)(fabric.Choose(fabric.Preference{Providers: []string{provider}, Require: true, Source: "127.0.0.1"}))
+		p := of[*fabric.Port](s)(fabric.OpenPort(choice.Info, fabric.PortConfig{}))
+		s.argument(p.LocalAddress())
+	}
+}
+
+// builders open, all together, a handle of every type.
+var builders = map[string]func(s *subjects){
+	"messages": messaging, "connections": listening, "collectives": collecting, "multicast": addressing,
+	"port of sockets": porting("sockets"), "port of tcp": porting("tcp"), "port of shm": porting("shm"),
+}
+
+// build opens everything, with arguments that fit most methods.
+func build(t *testing.T, builder func(s *subjects)) *subjects {
+	s := &subjects{estate: &estate{t: t}, arguments: make(map[reflect.Type]reflect.Value)}
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	t.Cleanup(cancel)
+	s.arguments[reflect.TypeFor[context.Context]()] = reflect.ValueOf(ctx)
+	op := fabric.Op{Kind: fabric.OpReceive, Peer: fabric.AddressAny, Buf: make([]byte, 8)}
+	s.argument(op)
+	s.argument(&op)
+	s.argument([]fabric.Op{op})
+	s.argument(make([]fabric.Completion, 4))
+	s.argument("127.0.0.1")
+	s.argument(1)
+	s.argument(fabric.Sending)
+	s.argument(fabric.OpAtomic)
+	s.argument(fabric.OptionMinMultiReceive)
+	s.argument(fabric.OptionCUDAPermitted)
+	s.argument(fabric.Uint64)
+	s.argument(make([]byte, 16))
+	s.argument(time.Hour)
+	builder(s)
+	return s
+}
+
+// closeTo closes everything from the last one down to the one with the index.
+func (s *subjects) closeTo(index int) {
+	for i := len(s.list) - 1; i >= index; i-- {
+		require.NoError(s.t, s.list[i].handle.Close(), s.list[i].name)
+	}
+}
+
+// methods are those of a subject.
+func (x subject) methods() []reflect.Method {
+	return slices.Collect(reflect.TypeOf(x.handle).Methods())
+}
+
+// call calls a method with arguments that fit.
+func (s *subjects) call(x subject, m reflect.Method) []reflect.Value {
+	v := reflect.ValueOf(x.handle).MethodByName(m.Name)
+	var in []reflect.Value
+	for i := range v.Type().NumIn() {
+		if v.Type().IsVariadic() && i == v.Type().NumIn()-1 {
+			break
+		}
+		a, ok := s.arguments[v.Type().In(i)]
+		if !ok {
+			a = reflect.Zero(v.Type().In(i))
+		}
+		in = append(in, a)
+	}
+	return v.Call(in)
+}
+
+// failure is the error among the results, and whether there can be one.
+func failure(results []reflect.Value) (err error, has bool) {
+	for _, r := range results {
+		if r.Type() == reflect.TypeFor[error]() {
+			err, _ = r.Interface().(error)
+			return err, true
+		}
+	}
+	return nil, false
+}
+
+// Every method of every handle can be called after Close, and says so.
+func TestEveryMethodAfterClose(t *testing.T) {
+	seen := make(map[string]bool)
+	for _, name := range slices.Sorted(maps.Keys(builders)) {
+		t.Run(name, func(t *testing.T) {
+			count := len(discarded(t, builders[name]).list)
+			for index := range count {
+				s := build(t, builders[name])
+				s.closeTo(index)
+				x := s.list[index]
+				seen[x.name] = true
+				for _, m := range x.methods() {
+					what := x.name + "." + m.Name
+					err, has := failure(s.call(x, m))
+					_, listed := afterClose[what]
+					switch {
+					case m.Name == "Close":
+						require.NoError(t, err, what)
+					case what == "SharedReceive.Cancel":
+						require.ErrorIs(t, err, fabric.ErrNotSupported)
+					case !listed:
+						assert.True(t, has, "%s has no error to return: afterClose should say what it does", what)
+						assert.ErrorIs(t, err, net.ErrClosed, what)
+					}
+				}
+				s.closeTo(0)
+				nothingOpen(t)
+			}
+		})
+	}
+	require.Subset(t, slices.Collect(maps.Keys(seen)), closable(t), "handles of which no method was tried")
+}
+
+// discarded opens everything and closes it.
+func discarded(t *testing.T, builder func(s *subjects)) *subjects {
+	s := build(t, builder)
+	s.closeTo(0)
+	return s
+}
+
+// closable are the exported types of this package that have a Close.
+func closable(t *testing.T) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(".")
+	require.NoError(t, err)
+	for _, entry := range entries {
+		if !strings.HasSuffix(entry.Name(), ".go") || strings.HasSuffix(entry.Name(), "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), entry.Name(), nil, 0)
+		require.NoError(t, err)
+		for _, declaration := range file.Decls {
+			f, ok := declaration.(*ast.FuncDecl)
+			if !ok || f.Recv == nil || f.Name.Name != "Close" {
+				continue
+			}
+			star, ok := f.Recv.List[0].Type.(*ast.StarExpr)
+			if !ok {
+				continue
+			}
+			if name := star.X.(*ast.Ident).Name; ast.IsExported(name) {
+				names = append(names, name)
+			}
+		}
+	}
+	require.NotEmpty(t, names)
+	return names
+}
+
+// Methods that any goroutine may call are called by several while one closes the
+// handle.
+func TestMethodsDuringClose(t *testing.T) {
+	anyone := map[string][]string{
+		"Fabric":          {"OpenEventQueue", "OpenDomain"},
+		"Domain":          {"OpenCounter", "Register", "OpenCompletionQueue", "OpenAddressVector", "OpenEndpoint", "MapRemote"},
+		"EventQueue":      {"Read", "Write", "TryWait", "ReadWait", "WaitDescriptor"},
+		"CompletionQueue": {"Signal", "WaitDescriptor", "Size"},
+		"Counter":         {"Read", "Errors", "Add", "Set", "AddErrors", "Wait"},
+		"Region":          {"Descriptor", "Remote", "RemoteOf", "Enable", "Refresh", "Len", "Access"},
+		"Pool":            {"Get", "Out"},
+		"MappedRegion":    {"At"},
+		"PassiveEndpoint": {"Name", "SetBacklog", "SetName", "Listen"},
+		"ScalableEndpoint": {
+			"Name", "OpenSend", "Enable",
+		},
+		"Deferred": {"Begun", "Complete", "Counter"},
+		"Endpoint": {"Info"},
+		"Port":     {"Wake", "LocalAddress", "Attributes"},
+	}
+	tried := make(map[string]bool)
+	for _, name := range slices.Sorted(maps.Keys(builders)) {
+		t.Run(name, func(t *testing.T) {
+			for index := range len(discarded(t, builders[name]).list) {
+				s := build(t, builders[name])
+				x := s.list[index]
+				if tried[x.name] && x.name != "Port" {
+					s.closeTo(0)
+					continue
+				}
+				tried[x.name] = true
+				s.closeTo(index + 1)
+				var users sync.WaitGroup
+				started := make(chan struct{}, 64)
+				stop := make(chan struct{})
+				for _, method := range anyone[x.name] {
+					m, ok := reflect.TypeOf(x.handle).MethodByName(method)
+					require.True(t, ok, "%s has no %s", x.name, method)
+					users.Go(func() {
+						for first := true; ; first = false {
+							opened, err := s.opens(x, m)
+							if opened != nil {
+								_ = opened.Close()
+							}
+							if first {
+								started <- struct{}{}
+							}
+							if errors.Is(err, net.ErrClosed) {
+								return
+							}
+							select {
+							case <-stop:
+								return
+							default:
+							}
+						}
+					})
+				}
+				for range anyone[x.name] {
+					<-started
+				}
+				// What the others have just opened keeps it open. On a busy machine
+				// there may always be something: then they stop at last.
+				halt := sync.OnceFunc(func() { close(stop) })
+				patience := time.AfterFunc(2*time.Second, halt)
+				for deadline := time.Now().Add(30 * time.Second); ; {
+					err := x.handle.Close()
+					if err == nil {
+						break
+					}
+					require.ErrorIs(t, err, fabric.ErrBusy)
+					require.True(t, time.Now().Before(deadline), "it never closed: %v", err)
+				}
+				patience.Stop()
+				halt()
+				users.Wait()
+				s.closeTo(0)
+				nothingOpen(t)
+			}
+		})
+	}
+	for name := range anyone {
+		require.True(t, tried[name], name)
+	}
+}
+
+// opens calls a method, and returns what it has opened and its error.
+func (s *subjects) opens(x subject, m reflect.Method) (opened interface{ Close() error }, err error) {
+	results := s.call(x, m)
+	if err, _ = failure(results); err != nil {
+		return nil, err
+	}
+	for _, r := range results {
+		switch r := r.Interface().(type) {
+		case fabric.Buffer:
+			return nil, r.Put()
+		case interface{ Close() error }:
+			opens := strings.HasPrefix(m.Name, "Open") || m.Name == "Register" || m.Name == "MapRemote"
+			if opens {
+				return r, nil
+			}
+		}
+	}
+	return nil, nil
+}

@@ -1,0 +1,113 @@
+package fabric_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weft-go/weft/fabric"
+	"github.com/weft-go/weft/internal/testenv"
+)
+
+// eachConnected runs a test on every provider here that has connected endpoints.
+func eachConnected(t *testing.T, test func(t *testing.T, x *exchangeOffice)) {
+	for _, p := range []string{"sockets", "tcp", "net"} {
+		t.Run(p, func(t *testing.T) {
+			infos, err := fabric.Discover(fabric.Hints{
+				Provider: p, Endpoint: fabric.Connected, Capabilities: fabric.Messages,
+				MemoryMode: everyMemoryMode, Source: "127.0.0.1",
+			})
+			testenv.Need(t, p, err)
+			test(t, openOffice(t, infos[0]))
+		})
+	}
+}
+
+// exchangeOffice is a fabric and a domain with one event queue, at which
+// endpoints of both sides connect.
+type exchangeOffice struct {
+	info   *fabric.Info
+	fabric *fabric.Fabric
+	domain *fabric.Domain
+	events *fabric.EventQueue
+	got    []happening
+}
+
+func openOffice(t *testing.T, info *fabric.Info) *exchangeOffice {
+	t.Helper()
+	x := &exchangeOffice{info: info}
+	var err error
+	x.fabric, err = info.OpenFabric()
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, x.fabric.Close()) })
+	x.domain, err = x.fabric.OpenDomain(info)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, x.domain.Close()) })
+	x.events, err = x.fabric.OpenEventQueue()
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, x.events.Close()) })
+	return x
+}
+
+func TestConnectionState(t *testing.T) {
+	eachConnected(t, func(t *testing.T, x *exchangeOffice) {
+		p, err := x.fabric.OpenPassiveEndpoint(x.info)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, p.Close()) }()
+		_, err = p.Name()
+		require.ErrorIs(t, err, fabric.ErrInvalid, "before Listen")
+		require.ErrorIs(t, p.Listen(nil), fabric.ErrInvalid)
+		for _, n := range []int{-1, 0, 1 << 30} {
+			require.ErrorIs(t, p.SetBacklog(n), fabric.ErrInvalid)
+		}
+		if err := p.SetBacklog(7); err != nil {
+			require.ErrorIs(t, err, fabric.ErrNotSupported)
+		}
+		require.NoError(t, p.Listen(x.events))
+		require.ErrorIs(t, p.Listen(x.events), fabric.ErrInvalid, "twice")
+		require.ErrorIs(t, p.SetBacklog(7), fabric.ErrInvalid, "after Listen")
+		require.ErrorIs(t, x.events.Close(), fabric.ErrBusy)
+		address, err := p.Name()
+		require.NoError(t, err)
+
+		e, err := x.domain.OpenEndpoint()
+		require.NoError(t, err)
+		defer func() { require.NoError(t, e.Close()) }()
+		q, err := x.domain.OpenCompletionQueue(8)
+		require.NoError(t, err)
+		defer func() {
+			require.NoError(t, e.Close())
+			require.NoError(t, q.Close())
+		}()
+		require.ErrorIs(t, e.Connect(address, nil), fabric.ErrInvalid, "before EnableWith")
+		for _, b := range []fabric.Bindings{
+			{}, {Events: x.events}, {Send: q, Receive: q}, {Events: x.events, Send: q, Counters: make([]fabric.CounterBinding, 1)},
+		} {
+			require.ErrorIs(t, e.EnableWith(b), fabric.ErrInvalid)
+		}
+		require.NoError(t, e.EnableWith(fabric.Bindings{Events: x.events, Send: q, Receive: q}))
+		require.ErrorIs(t, e.EnableWith(fabric.Bindings{Events: x.events, Send: q, Receive: q}), fabric.ErrInvalid)
+		require.ErrorIs(t, e.SetName(address), fabric.ErrInvalid, "after EnableWith")
+		require.ErrorIs(t, e.Accept(nil), fabric.ErrInvalid)
+		require.ErrorIs(t, e.Shutdown(), fabric.ErrInvalid)
+		_, err = e.Peer()
+		require.ErrorIs(t, err, fabric.ErrInvalid)
+		for _, bad := range [][]byte{nil, {1}, make([]byte, 16), address[:15], make([]byte, 300)} {
+			require.ErrorIs(t, e.Connect(bad, nil), fabric.ErrInvalid)
+		}
+		require.ErrorIs(t, e.Connect(address, make([]byte, 1<<20)), fabric.ErrInvalid)
+	})
+}
+
+// An endpoint that listens for no info, or for one without a source, would make
+// providers read what is not there.
+func TestPassiveEndpointNeedsSource(t *testing.T) {
+	eachConnected(t, func(t *testing.T, x *exchangeOffice) {
+		_, err := x.fabric.OpenPassiveEndpoint(nil)
+		require.ErrorIs(t, err, fabric.ErrInvalid)
+		infos, err := fabric.Discover(fabric.Hints{Provider: "sockets", Endpoint: fabric.ReliableDatagram, Source: "127.0.0.1"})
+		testenv.Need(t, "sockets", err)
+		_, err = x.fabric.OpenPassiveEndpoint(infos[0])
+		require.ErrorIs(t, err, fabric.ErrInvalid)
+	})
+}

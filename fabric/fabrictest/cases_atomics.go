@@ -1,0 +1,244 @@
+package fabrictest
+
+import (
+	"errors"
+	"slices"
+	"unsafe"
+
+	"github.com/weft-go/weft/fabric"
+)
+
+var atomicCases = []named{
+	{"int8", integers[int8]},
+	{"uint8", integers[uint8]},
+	{"int16", integers[int16]},
+	{"uint16", integers[uint16]},
+	{"int32", integers[int32]},
+	{"uint32", integers[uint32]},
+	{"int64", integers[int64]},
+	{"uint64", integers[uint64]},
+	{"float32", floats[float32]},
+	{"float64", floats[float64]},
+	{"complex64", func(t *trial) { everyOperation(t, arithmetic[complex64](), equality[complex64]()) }},
+	{"complex128", func(t *trial) { everyOperation(t, arithmetic[complex128](), equality[complex128]()) }},
+}
+
+type integer interface {
+	~int8 | ~uint8 | ~int16 | ~uint16 | ~int32 | ~uint32 | ~int64 | ~uint64
+}
+
+type ordered interface {
+	integer | ~float32 | ~float64
+}
+
+// updates says what each operation makes of a value there with one from here.
+type updates[T fabric.Number] map[fabric.AtomicOp]func(there, here T) T
+
+// swaps says when each comparing operation swaps.
+type swaps[T fabric.Number] map[fabric.AtomicOp]func(compare, there T) bool
+
+func arithmetic[T fabric.Number]() updates[T] {
+	truth := func(b bool) T {
+		if b {
+			return 1
+		}
+		return 0
+	}
+	return updates[T]{
+		fabric.Sum:         func(there, here T) T { return there + here },
+		fabric.Product:     func(there, here T) T { return there * here },
+		fabric.LogicalOr:   func(there, here T) T { return truth(there != 0 || here != 0) },
+		fabric.LogicalAnd:  func(there, here T) T { return truth(there != 0 && here != 0) },
+		fabric.LogicalXor:  func(there, here T) T { return truth((there != 0) != (here != 0)) },
+		fabric.AtomicWrite: func(_, here T) T { return here },
+		fabric.AtomicRead:  func(there, _ T) T { return there },
+	}
+}
+
+func equality[T fabric.Number]() swaps[T] {
+	return swaps[T]{
+		fabric.CompareSwap:    func(compare, there T) bool { return compare == there },
+		fabric.CompareSwapNot: func(compare, there T) bool { return compare != there },
+	}
+}
+
+// order adds what values with an order have.
+func order[T ordered]() (updates[T], swaps[T]) {
+	u, s := arithmetic[T](), equality[T]()
+	u[fabric.Min] = func(there, here T) T { return min(there, here) }
+	u[fabric.Max] = func(there, here T) T { return max(there, here) }
+	s[fabric.CompareSwapAtMost] = func(compare, there T) bool { return compare <= there }
+	s[fabric.CompareSwapBelow] = func(compare, there T) bool { return compare < there }
+	s[fabric.CompareSwapAtLeast] = func(compare, there T) bool { return compare >= there }
+	s[fabric.CompareSwapAbove] = func(compare, there T) bool { return compare > there }
+	return u, s
+}
+
+func floats[T ~float32 | ~float64](t *trial) {
+	u, s := order[T]()
+	everyOperation(t, u, s)
+}
+
+func integers[T integer](t *trial) {
+	u, s := order[T]()
+	u[fabric.BitOr] = func(there, here T) T { return there | here }
+	u[fabric.BitAnd] = func(there, here T) T { return there & here }
+	u[fabric.BitXor] = func(there, here T) T { return there ^ here }
+	everyOperation(t, u, s)
+	t.sub(fabric.MaskedSwap.String(), func(t *trial) {
+		x := newAtoms[T](t)
+		x.need(t, fabric.OpCompare, fabric.MaskedSwap)
+		x.compare(t, fabric.MaskedSwap, []T{0x0f}, []T{0x3c}, []T{0x35}, []T{0x37})
+	})
+}
+
+// everyOperation tries those that the provider says it has with values of one
+// type, and each gives what Go gives.
+func everyOperation[T fabric.Number](t *trial, u updates[T], s swaps[T]) {
+	x := newAtoms[T](t)
+	kind, has := fabric.TypeOf[T](), 0
+	for op := fabric.Min; op <= fabric.MaskedSwap; op++ {
+		for _, k := range []fabric.OpKind{fabric.OpAtomic, fabric.OpAtomicInject, fabric.OpFetch, fabric.OpCompare} {
+			update, swap := u[op], s[op]
+			if update == nil && (k != fabric.OpCompare || swap == nil) || op == fabric.AtomicRead && k != fabric.OpFetch {
+				continue
+			}
+			if (k == fabric.OpCompare) != (swap != nil) || !x.has(t, k, op) {
+				continue
+			}
+			has++
+			t.sub(op.String()+", "+k.String(), func(t *trial) {
+				if k == fabric.OpCompare {
+					x.swap(t, op, swap)
+				} else {
+					x.update(t, k, op, update)
+				}
+			})
+		}
+	}
+	if has == 0 {
+		t.need("atomics of "+kind.String(), fabric.ErrNotSupported)
+	}
+	idle(t, x.a, x.b)
+}
+
+// atoms is memory of b's with values of a type, at which a directs atomics.
+type atoms[T fabric.Number] struct {
+	a, b   *station
+	kind   fabric.DataType
+	there  []T
+	remote fabric.Remote
+}
+
+func newAtoms[T fabric.Number](t *trial) *atoms[T] {
+	t.Helper()
+	x := &atoms[T]{kind: fabric.TypeOf[T]()}
+	x.a, x.b = pairOf(t, fabric.Atomics)
+	var memory []byte
+	memory, x.remote = x.b.site.shared(t, 256)
+	x.there = unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(memory))), 256/x.kind.Size())
+	return x
+}
+
+// has asks the provider, as an endpoint and as a domain.
+func (x *atoms[T]) has(t *trial, k fabric.OpKind, op fabric.AtomicOp) bool {
+	t.Helper()
+	if k == fabric.OpAtomicInject {
+		k = fabric.OpAtomic
+	}
+	limit, err := x.a.e.AtomicLimit(k, x.kind, op)
+	if errors.Is(err, fabric.ErrNotSupported) {
+		return false
+	}
+	noError(t, err)
+	early, err := x.a.site.domain.AtomicLimit(k, x.kind, op)
+	noError(t, err)
+	isTrue(t, limit >= 1 && early >= 1, "%d values, and %d by the domain", limit, early)
+	return true
+}
+
+// count is how many values an operation is tried with.
+func (x *atoms[T]) count(t *trial, k fabric.OpKind, op fabric.AtomicOp) int {
+	t.Helper()
+	most := 3
+	if k == fabric.OpAtomicInject {
+		k, most = fabric.OpAtomic, max(1, min(most, int(x.a.site.info.InjectSize())/x.kind.Size()))
+	}
+	limit, err := x.a.e.AtomicLimit(k, x.kind, op)
+	noError(t, err)
+	return min(most, limit)
+}
+
+func (x *atoms[T]) need(t *trial, k fabric.OpKind, op fabric.AtomicOp) {
+	t.Helper()
+	_, err := x.a.e.AtomicLimit(k, x.kind, op)
+	t.need(op.String()+" of "+x.kind.String(), err)
+}
+
+// update has one operation change as many values as the provider takes, of
+// three, and leaves the one behind them as it is.
+func (x *atoms[T]) update(t *trial, k fabric.OpKind, op fabric.AtomicOp, of func(there, here T) T) {
+	t.Helper()
+	count := x.count(t, k, op)
+	there, here := []T{3, 0, 6}[:count], []T{2, 5, 12}[:count]
+	want := make([]T, count)
+	for i := range want {
+		want[i] = of(there[i], here[i])
+	}
+	copy(x.there, append(slices.Clone(there), 77))
+	before := make([]T, count)
+	with := &fabric.Atomic{Type: x.kind, Operation: op}
+	post := fabric.Op{Kind: k, Peer: x.a.peer, Remote: x.remote, Atomic: with, Buf: fabric.BytesOf(here)}
+	switch {
+	case op == fabric.AtomicRead:
+		post.Buf, with.Count = nil, count
+	case op == fabric.Sum && count > 1 && k != fabric.OpAtomicInject && x.a.site.info.Send().Vectors > 1:
+		// In two parts.
+		post.Buf, post.Vector = nil, [][]byte{fabric.BytesOf(here[:1]), fabric.BytesOf(here[1:])}
+	}
+	switch k {
+	case fabric.OpFetch:
+		with.Result = fabric.BytesOf(before)
+	case fabric.OpAtomic:
+		post.Flags = fabric.DeliveryComplete
+	}
+	x.a.must(t, post)
+	if k == fabric.OpAtomicInject {
+		t.until("effect of the atomic", func(try int) bool {
+			x.a.step(t, nil, try)
+			return slices.Equal(want, x.there[:count])
+		})
+	} else {
+		x.a.done(t)
+	}
+	equal(t, want, x.there[:count])
+	equal(t, 77, x.there[count], "the value behind")
+	if k == fabric.OpFetch {
+		equal(t, there, before, "what was there")
+	}
+}
+
+// swap compares with values below, at and above what is there.
+func (x *atoms[T]) swap(t *trial, op fabric.AtomicOp, holds func(compare, there T) bool) {
+	t.Helper()
+	for _, compare := range []T{4, 5, 6} {
+		want := T(5)
+		if holds(compare, 5) {
+			want = 9
+		}
+		x.compare(t, op, []T{5}, []T{compare}, []T{9}, []T{want})
+	}
+}
+
+func (x *atoms[T]) compare(t *trial, op fabric.AtomicOp, there, compare, send, want []T) {
+	t.Helper()
+	copy(x.there, append(slices.Clone(there), 77))
+	before := make([]T, len(there))
+	x.a.must(t, fabric.Op{Kind: fabric.OpCompare, Peer: x.a.peer, Remote: x.remote, Buf: fabric.BytesOf(send), Atomic: &fabric.Atomic{
+		Type: x.kind, Operation: op, Compare: fabric.BytesOf(compare), Result: fabric.BytesOf(before),
+	}})
+	x.a.done(t)
+	equal(t, there, before, "what was there")
+	equal(t, want, x.there[:len(want)])
+	equal(t, 77, x.there[len(want)], "the value behind")
+}

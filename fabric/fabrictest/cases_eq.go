@@ -1,0 +1,120 @@
+package fabrictest
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weft-go/weft/fabric"
+)
+
+var eventCases = []named{
+	{"empty", emptyEventQueue},
+	{"write and read", writtenEvents},
+	{"many readers", manyEventReaders},
+}
+
+// eventQueue opens one on whatever endpoint the provider has.
+func eventQueue(t *trial) *fabric.EventQueue {
+	t.Helper()
+	f, err := t.discover(t.hints(0, 0)).OpenFabric()
+	noError(t, err)
+	closeAtEnd(t, f)
+	q, err := f.OpenEventQueue()
+	t.need("event queues", err)
+	closeAtEnd(t, q)
+	return q
+}
+
+// An empty queue has nothing, and a wait for it ends with its context.
+func emptyEventQueue(t *trial) {
+	q := eventQueue(t)
+	event, ok, err := q.Read()
+	noError(t, err)
+	isTrue(t, !ok && event == nil, "an event: %v", event)
+	_, err = q.ReadWait(within(t, 30*time.Millisecond))
+	errorIs(t, err, context.DeadlineExceeded)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = q.ReadWait(ended)
+	errorIs(t, err, context.Canceled)
+}
+
+// What is written is read, in order, and the wait descriptor says that it is
+// there.
+func writtenEvents(t *trial) {
+	q := eventQueue(t)
+	const count = 20
+	for i := range count {
+		noError(t, q.Write(fabric.NotifyEvent{Data: uint64(i)}))
+	}
+	if q.WaitDescriptor() >= 0 {
+		safe, err := q.TryWait()
+		noError(t, err)
+		if safe {
+			readable(t, q.WaitDescriptor())
+		}
+	}
+	for i := range count {
+		event, ok, err := q.Read()
+		noError(t, err)
+		isTrue(t, ok, "event %d is missing", i)
+		equal[fabric.Event](t, fabric.NotifyEvent{Data: uint64(i)}, event)
+	}
+	_, ok, err := q.Read()
+	noError(t, err)
+	isTrue(t, !ok, "an event too many")
+}
+
+// Each event ends one wait, and goes to one of those who wait.
+func manyEventReaders(t *trial) {
+	q := eventQueue(t)
+	ctx := t.soon()
+	const count = 50
+	got := make(chan uint64)
+	for range 2 {
+		go func() {
+			for {
+				event, err := q.ReadWait(ctx)
+				if err != nil {
+					return
+				}
+				select {
+				case got <- event.(fabric.NotifyEvent).Data:
+				case <-ctx.Done():
+				}
+			}
+		}()
+	}
+	seen := make(map[uint64]bool)
+	for i := range uint64(count) {
+		noError(t, q.Write(fabric.NotifyEvent{Data: i}))
+	}
+	for range count {
+		select {
+		case n := <-got:
+			isTrue(t, !seen[n], "%d twice", n)
+			seen[n] = true
+		case <-ctx.Done():
+			t.Fatalf("%d of %d events", len(seen), count)
+		}
+	}
+}
+
+// readable waits for a descriptor.
+func readable(t *trial, fd int) {
+	t.Helper()
+	for deadline := time.Now().Add(t.provider.Patience); ; {
+		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		n, err := unix.Poll(fds, int(max(0, time.Until(deadline)).Milliseconds()))
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		noError(t, err)
+		equal(t, 1, n, "something is there, and the descriptor does not say so")
+		equal(t, int16(unix.POLLIN), fds[0].Revents)
+		return
+	}
+}

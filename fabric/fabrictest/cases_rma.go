@@ -1,0 +1,150 @@
+package fabrictest
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/weft-go/weft/fabric"
+)
+
+var remoteMemoryCases = []named{
+	{"read and write", readAndWrite},
+	{"with immediate", writeWithImmediate},
+	{"inject", injectedWrite},
+	{"memory modes", everyMode},
+	{"refused with an error", refusedWithError},
+	{"refused without a trace", refusedWithoutTrace},
+}
+
+// Memory of a peer is written and read, from one buffer and from two.
+func readAndWrite(t *trial) {
+	a, b := pairOf(t, fabric.Messages|fabric.RemoteMemory)
+	const size = 1 << 20
+	memory, remote := b.site.shared(t, size)
+	for _, n := range []int{1, 8, 100, 4096, 70000, size} {
+		at := (size - n) / 2
+		there := fabric.Remote{Address: remote.Address + uint64(at), Key: remote.Key}
+		want := counting(n)
+		a.must(t, fabric.Op{Kind: fabric.OpWrite, Peer: a.peer, Buf: want, Remote: there, Flags: fabric.DeliveryComplete, Context: 1})
+		c := a.done(t)
+		equal(t, 1, c.Context)
+		equal(t, fabric.OpWrite, c.Kind)
+		isTrue(t, bytes.Equal(want, memory[at:at+n]), "%d bytes written", n)
+
+		got := make([]byte, n)
+		a.must(t, fabric.Op{Kind: fabric.OpRead, Peer: a.peer, Buf: got, Remote: there, Context: 2})
+		c = a.done(t)
+		equal(t, 2, c.Context)
+		equal(t, fabric.OpRead, c.Kind)
+		isTrue(t, bytes.Equal(want, got), "%d bytes read", n)
+
+		if a.site.info.Send().Vectors > 1 {
+			first, second := make([]byte, n/2), make([]byte, n-n/2)
+			a.must(t, fabric.Op{Kind: fabric.OpRead, Peer: a.peer, Vector: [][]byte{first, second}, Remote: there})
+			a.done(t)
+			isTrue(t, bytes.Equal(want, append(first, second...)), "%d bytes read into two", n)
+		}
+	}
+	idle(t, a, b)
+}
+
+// A write with an immediate is announced at the target, which posted nothing.
+func writeWithImmediate(t *trial) {
+	a, b := pairOf(t, fabric.Messages|fabric.RemoteMemory)
+	memory, remote := b.site.shared(t, 4096)
+	for i, op := range []fabric.Op{
+		{Kind: fabric.OpWrite, Buf: []byte("plain")},
+		{Kind: fabric.OpWriteInject, Buf: []byte("inject")},
+		{Kind: fabric.OpWrite, Flags: fabric.TransmitComplete, Buf: []byte("message form")},
+	} {
+		t.sub(fmt.Sprint(i), func(t *trial) {
+			op.Peer, op.Remote, op.Immediate = a.peer, remote, uint64(1000+i)
+			op.Flags |= fabric.Immediate
+			a.must(t, op)
+			c := b.done(t)
+			equal(t, fabric.OpRemoteWrite, c.Kind)
+			isTrue(t, c.HasImmediate, "without immediate data")
+			equal(t, uint64(1000+i), c.Immediate)
+			equal(t, string(op.Buf), string(memory[:len(op.Buf)]))
+			if op.Kind == fabric.OpWrite {
+				a.done(t)
+			}
+		})
+	}
+}
+
+func injectedWrite(t *trial) {
+	a, b := pairOf(t, fabric.Messages|fabric.RemoteMemory)
+	memory, remote := b.site.shared(t, 64)
+	a.must(t, fabric.Op{Kind: fabric.OpWriteInject, Peer: a.peer, Buf: []byte("injected"), Remote: remote})
+	// A read behind it sees it, once it is there.
+	got := make([]byte, 8)
+	t.until("bytes of the write", func(int) bool {
+		a.must(t, fabric.Op{Kind: fabric.OpRead, Peer: a.peer, Buf: got, Remote: remote})
+		a.done(t)
+		return string(got) == "injected"
+	})
+	equal(t, "injected", string(memory[:8]))
+	idle(t, a, b)
+}
+
+// What Remote says is right in every memory mode that a provider offers: with
+// virtual addresses and with offsets, with keys of the provider's and of one's
+// own.
+func everyMode(t *trial) {
+	for _, mode := range []fabric.MemoryMode{
+		0, fabric.VirtualAddresses, fabric.ProviderKeys, fabric.VirtualAddresses | fabric.ProviderKeys, everyMemoryMode,
+	} {
+		t.sub(strings.ReplaceAll(mode.String(), " ", ""), func(t *trial) {
+			h := t.hints(fabric.ReliableDatagram, remoteAccess)
+			h.MemoryMode = mode
+			accessParts(t, openSite(t, h), mode)
+		})
+	}
+}
+
+// accessParts writes and reads parts of a region, by what its owner told.
+func accessParts(t *trial, s *site, mode fabric.MemoryMode) {
+	zero(t, s.info.MemoryMode()&^mode, "what was not offered must not be asked for")
+	a, b := s.pair(t, nil, nil)
+	const size = 3 * 4096
+	there, here := mapped(t, size), mapped(t, size)
+	target := s.register(t, fabric.AccessRemoteRead|fabric.AccessRemoteWrite, there)
+	source := s.register(t, fabric.AccessRead|fabric.AccessWrite, here)
+
+	// What the peer is told travels as bytes.
+	remote, err := target.Remote()
+	noError(t, err)
+	told, err := remote.MarshalBinary()
+	noError(t, err)
+	var heard fabric.RemoteRegion
+	noError(t, heard.UnmarshalBinary(told))
+	known, err := s.domain.MapRemote(heard)
+	noError(t, err)
+	closeAtEnd(t, known)
+
+	for _, part := range []struct{ from, length int }{{0, size}, {0, 1}, {4095, 2}, {size - 5, 5}, {100, 5000}} {
+		clear(there)
+		copy(here, counting(size))
+		want := counting(size)[part.from:][:part.length]
+		where, err := known.At(uint64(part.from), uint64(part.length))
+		noError(t, err)
+		direct, err := target.RemoteOf(there[part.from:][:part.length])
+		noError(t, err)
+		equal(t, where, direct)
+		mine := here[part.from:][:part.length]
+		a.must(t, fabric.Op{Kind: fabric.OpWrite, Peer: a.peer, Buf: mine, Descriptor: source.Descriptor(), Remote: where, Flags: fabric.DeliveryComplete, Fixed: true})
+		a.done(t)
+		isTrue(t, bytes.Equal(want, there[part.from:][:part.length]), "written")
+		equal(t, part.from, bytes.Count(there[:part.from], []byte{0}), "nothing before it")
+		behind := there[part.from+part.length:]
+		equal(t, len(behind), bytes.Count(behind, []byte{0}), "nothing behind it")
+
+		clear(mine)
+		a.must(t, fabric.Op{Kind: fabric.OpRead, Peer: a.peer, Buf: mine, Descriptor: source.Descriptor(), Remote: where, Fixed: true})
+		a.done(t)
+		isTrue(t, bytes.Equal(counting(size), here), "read back")
+	}
+	idle(t, a, b)
+}

@@ -1,0 +1,85 @@
+package fabrictest
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/weft-go/weft/fabric"
+)
+
+// Deviation is a case that a provider is known to fail, in some versions of
+// libfabric.
+type Deviation struct {
+	// Case is the name of a case, "unexpected/5000 in order", or a pattern for
+	// several, as path.Match has them: "unexpected/*". A case within a deviating
+	// one is covered with it.
+	Case string
+	// From is the first version of libfabric that deviates, Before the first
+	// one that no longer does; zero leaves that side open.
+	From, Before fabric.Version
+	// Reason says what the provider does that is wrong.
+	Reason string
+	// Untried keeps the case from being run: it would crash, never end, or
+	// spoil the cases after it.
+	Untried bool
+}
+
+var version2 = fabric.Version{Major: 2}
+
+// known is what the providers of libfabric do otherwise, as seen on 1.17 and
+// 2.1. docs/PROVIDERS.md says more about each.
+var known = map[string][]Deviation{
+	"sockets": {
+		{Case: "mr/several buffers/second", Reason: "peers reach the first buffer of a registration only"},
+	},
+	"tcp": {
+		{Case: "cq/error of one/truncated", Before: version2, Reason: "the message after a truncated one does not arrive"},
+		{Case: "unexpected/* in reverse", From: version2, Reason: "a receive for one of more than 64 unexpected messages waits until earlier ones are taken (FI_TCP_MAX_SAVED)"},
+		{Case: "cntr/failed operation", Reason: "failures are not counted"},
+		{Case: "cntr/remote writes", From: version2, Reason: "accesses of a peer to memory are not counted, though the provider says that it has FI_RMA_EVENT"},
+	},
+	// What "tcp" stands for before 2.0; afterwards there are both.
+	"tcp;ofi_rxm": {
+		{Case: "cq/error of one/truncated", Before: version2, Reason: "the message after a truncated one does not arrive"},
+		{Case: "cntr/failed operation", Reason: "failures are not counted"},
+		{Case: "multi-recv/minimum", From: version2, Reason: "fi_getopt does not look at what was set"},
+	},
+	// In 1.17 alone; the tcp of 2.x was made of it.
+	"net": {
+		{Case: "cq/error of one/truncated", Reason: "the message after a truncated one does not arrive"},
+		{Case: "unexpected/* in reverse", Reason: "a receive for one of more than 64 unexpected messages waits until earlier ones are taken"},
+		{Case: "cntr/failed operation", Reason: "failures are not counted"},
+		{Case: "cntr/remote writes", Reason: "accesses of a peer to memory are not counted, though the provider says that it has FI_RMA_EVENT"},
+	},
+	"shm": {
+		{Case: "tagged/*", Before: version2, Reason: "a peek gives no completion when there is no message, and a truncation when there is one"},
+		{Case: "unexpected/5000 *", Before: version2, Reason: "senders get FI_EAGAIN for ever after 1024 messages that nobody has received"},
+		{Case: "mr/several buffers/second", Reason: "a write to the second buffer of a registration does not complete"},
+		{Case: "cntr/failed operation", Reason: "an access that the target must refuse has no completion, and is not counted"},
+		{Case: "multi-recv/minimum", From: version2, Reason: "fi_getopt does not look at what was set"},
+		{Case: "rma/refused without a trace/addresses/*", Before: version2, Reason: "with virtual addresses, a peer reaches memory that it must not: key, length and access are not looked at"},
+		{Case: "rma/refused with an error/*", Reason: "an access that the target must refuse has no completion, or one of success"},
+	},
+}
+
+// KnownDeviations are those that the suite knows of a provider of libfabric, for
+// every version. A provider with utility layers has those of its core, unless it
+// has a list of its own.
+func KnownDeviations(provider string) []Deviation {
+	if list, ok := known[provider]; ok {
+		return slices.Clone(list)
+	}
+	core, _, _ := strings.Cut(provider, ";")
+	return slices.Clone(known[core])
+}
+
+// covers says whether a case deviates with a version of libfabric.
+func (d *Deviation) covers(name string, v fabric.Version) bool {
+	matched, _ := path.Match(d.Case, name)
+	return matched && !older(v, d.From) && (d.Before == fabric.Version{} || older(v, d.Before))
+}
+
+func older(v, than fabric.Version) bool {
+	return v.Major < than.Major || v.Major == than.Major && v.Minor < than.Minor
+}
