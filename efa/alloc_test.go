@@ -4,7 +4,9 @@ package efa
 
 import (
 	"context"
+	"io"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -47,6 +49,48 @@ func TestMessagesDoNotAllocate(t *testing.T) {
 				require.Zero(t, allocations, "%d bytes", size)
 			}
 			closeBoth(t, dialed, accepted)
+		})
+	}
+}
+
+// Nor do the bytes of a stream, with a deadline or without.
+func TestStreamsDoNotAllocate(t *testing.T) {
+	for _, s := range settings {
+		if s.provider == "" {
+			continue
+		}
+		t.Run(s.name, func(t *testing.T) {
+			dialed, accepted := newBed(t, s).streams(t, Config{})
+			for _, limit := range []time.Time{{}, time.Now().Add(time.Hour)} {
+				require.NoError(t, dialed.SetDeadline(limit))
+				require.NoError(t, accepted.SetDeadline(limit))
+				for _, size := range []int{8, 20000, 200_000} {
+					out, in := make([]byte, size), make([]byte, size)
+					begin, written := make(chan struct{}), make(chan error)
+					go func() {
+						for range begin {
+							_, err := dialed.Write(out)
+							written <- err
+						}
+					}()
+					var failures []error
+					round := func() {
+						begin <- struct{}{}
+						_, err := io.ReadFull(accepted, in)
+						if failed := <-written; err != nil || failed != nil {
+							failures = append(failures, err, failed)
+						}
+					}
+					for range 100 {
+						round()
+					}
+					allocations := testing.AllocsPerRun(100, round)
+					close(begin)
+					require.Empty(t, failures)
+					require.Zero(t, allocations, "%d bytes, deadline %v", size, limit)
+				}
+			}
+			closeStreams(t, dialed, accepted)
 		})
 	}
 }

@@ -1,6 +1,9 @@
 package efa
 
 import (
+	"bytes"
+	"crypto/tls"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -18,11 +21,30 @@ type Config struct {
 	// Require forbids any provider but the first.
 	Require bool
 	// Device is what to drive instead of a device of one of the providers. The
-	// reactor closes it.
+	// reactor closes it; so do Open, Listen and Dial if they fail, whatever the
+	// reason. A config with a Device is for one call only.
 	Device fabric.Device
-	// Logger is told what was chosen, at level Info, and what peers do wrong,
-	// at level Warn. nil means slog.Default().
+	// Logger is told what was chosen and what listens, at level Info; of each
+	// connection and its counts, and of messages that belong to none, at Debug; what
+	// peers do wrong, at Warn, where there is a limit to how often; and that a device
+	// has failed, at Error. nil means slog.Default().
 	Logger *slog.Logger
+
+	// Key is what both sides of a connection must have, if one of them has it:
+	// at least 16 bytes, at random; not a password, which whoever can connect
+	// could guess at. Neither side sends it: each proves to the other that it
+	// has it, and by the same proof that what it says of itself (its endpoint's
+	// address, the connection's id, limits) was not changed on the way. The
+	// control connection is then protected to its end. Messages are neither
+	// encrypted nor signed; those of another address than the peer's are
+	// dropped. nil means none.
+	Key []byte
+	// TLS is for the control connection, and both sides must use it or neither.
+	// A listener needs a certificate in it; for a dialer, ServerName is the host
+	// that is dialed unless it is set. NextProtos is not looked at. It may be
+	// used together with a Key, which is then bound to the TLS session. What is
+	// said above of messages holds here as well.
+	TLS *tls.Config
 
 	// MaxMessage is the longest message in bytes that is accepted from a peer,
 	// and told to it. 0 means 1 GiB.
@@ -38,16 +60,35 @@ type Config struct {
 	WindowMessages int
 	WindowBytes    int64
 
+	// MaxPending and MaxPendingBytes bound the writes of a connection that wait
+	// for its reader without a goroutine of their own (WriteMessageAsync, Send,
+	// SendZeroCopy). One is always allowed to wait. 0 means 4096 and 64 MiB.
+	MaxPending      int
+	MaxPendingBytes int64
+
+	// MaxBufferBytes bounds the buffers that are out (Buffer, until they are given
+	// back or the device is done with them), in bytes. 0 means 1 GiB.
+	MaxBufferBytes int64
+
 	// MaxConnections bounds the connections of a reactor. 0 means 16384.
 	MaxConnections int
 	// MaxHandshakes bounds the handshakes that a listener has under way, the
-	// connections that wait for AcceptConn included. 0 means 128.
+	// connections that wait for AcceptConn included. When there are so many, a
+	// new peer takes the place of the one that has been silent for the longest
+	// time; where all have said who they are, it waits. 0 means 128.
 	MaxHandshakes int
-	// HandshakeTimeout bounds each handshake. 0 means 10 s.
+	// HelloTimeout bounds how long a listener waits until a peer has said who it
+	// is: until its first frame, or with a Key until the proof of it. TLS has to
+	// begin and be agreed on within the same time. 0 means 2 s.
+	HelloTimeout time.Duration
+	// HandshakeTimeout bounds each handshake as a whole. 0 means 10 s.
 	HandshakeTimeout time.Duration
-	// PeerTimeout is how long a peer may be silent on the control connection,
-	// where the system's keep-alives ask for an answer, before it counts as
-	// lost. 0 means 10 s.
+	// PeerTimeout is how long a peer's host may be silent on the control
+	// connection, where the system's keep-alives ask for an answer, before the
+	// peer counts as lost. They come once a second at most, so that it must be at
+	// least 4 s for one of them to get lost without harm; at most it is 24 h. A
+	// process that is alive and does nothing does not count as lost. 0 means
+	// 10 s.
 	PeerTimeout time.Duration
 	// DrainTimeout bounds how long Close waits until the peer has everything.
 	// 0 means 10 s.
@@ -67,12 +108,21 @@ func (c *Config) withDefaults() (Config, error) {
 	set(&d.EagerLimit, 4096)
 	set(&d.WindowMessages, 64)
 	set(&d.WindowBytes, 4<<20)
+	set(&d.MaxPending, 4096)
+	set(&d.MaxPendingBytes, 64<<20)
+	set(&d.MaxBufferBytes, 1<<30)
 	set(&d.MaxConnections, 1<<14)
 	set(&d.MaxHandshakes, 128)
+	set(&d.HelloTimeout, 2*time.Second)
 	set(&d.HandshakeTimeout, 10*time.Second)
 	set(&d.PeerTimeout, 10*time.Second)
 	set(&d.DrainTimeout, 10*time.Second)
 	d.EagerLimit = max(d.EagerLimit, 0)
+	// One that is empty, but not nil, was meant to be one.
+	if d.Key != nil && len(d.Key) < leastKey {
+		return d, &ConfigError{Field: "Key", Detail: fmt.Sprintf("%d bytes, at least %d are needed", len(d.Key), leastKey)}
+	}
+	d.Key = bytes.Clone(d.Key)
 	for _, limit := range []struct {
 		name        string
 		value, most int64
@@ -81,6 +131,9 @@ func (c *Config) withDefaults() (Config, error) {
 		{"EagerLimit", int64(d.EagerLimit), 1 << 16},
 		{"WindowMessages", int64(d.WindowMessages), 1 << 16},
 		{"WindowBytes", d.WindowBytes, 1 << 40},
+		{"MaxPending", int64(d.MaxPending), 1 << 30},
+		{"MaxPendingBytes", d.MaxPendingBytes, 1 << 50},
+		{"MaxBufferBytes", d.MaxBufferBytes, 1 << 50},
 		{"MaxConnections", int64(d.MaxConnections), maxSlots},
 		{"MaxHandshakes", int64(d.MaxHandshakes), 1 << 20},
 	} {
@@ -92,14 +145,28 @@ func (c *Config) withDefaults() (Config, error) {
 			return d, &ConfigError{Field: limit.name, Detail: fmt.Sprintf("%d is not within %d to %d", limit.value, least, limit.most)}
 		}
 	}
+	if d.PeerTimeout < leastPeerTimeout || d.PeerTimeout > mostPeerTimeout {
+		return d, &ConfigError{Field: "PeerTimeout", Detail: fmt.Sprintf("%v is not within %v to %v", d.PeerTimeout, leastPeerTimeout, mostPeerTimeout)}
+	}
 	for name, t := range map[string]time.Duration{
-		"HandshakeTimeout": d.HandshakeTimeout, "PeerTimeout": d.PeerTimeout, "DrainTimeout": d.DrainTimeout,
+		"HelloTimeout": d.HelloTimeout, "HandshakeTimeout": d.HandshakeTimeout, "DrainTimeout": d.DrainTimeout,
 	} {
 		if t < 0 {
 			return d, &ConfigError{Field: name, Detail: fmt.Sprintf("%v is negative", t)}
 		}
 	}
 	return d, nil
+}
+
+// abandon closes the Device of a config of which nothing comes.
+func (c *Config) abandon(why error) error {
+	if c == nil || c.Device == nil {
+		return why
+	}
+	if err := c.Device.Close(); err != nil {
+		return errors.Join(why, err)
+	}
+	return why
 }
 
 func set[T comparable](field *T, value T) {

@@ -25,56 +25,83 @@ type Conn struct {
 	closeErr  error
 	closing   atomic.Bool
 	ended     chan struct{} // closed when the connection is over on both sides
+	stream    Stream
 
 	// All below belongs to whoever holds the reactor's progress role.
 	peer       *peer
 	remoteID   uint32 // on messages to the peer
 	maxMessage int64  // that the peer accepts
 	eagerLimit int    // of both directions
+	piece      int    // the longest message that both devices carry
+	peerWindow uint64 // in bytes
+	features   uint32 // that both sides offered
 
+	plain      *plainConn // of an attached connection only
 	operations *operation // in the device, or waiting to be posted
 	queue      tagged.Queue[*operation]
+	// gathering is the last operation in the queue, if short messages may still
+	// join it; gathers says that both sides agreed to that.
+	gathering *operation
+	gathers   bool
 
 	// Writing.
-	writes     tagged.WriteDeque[*write]
-	credit     *tagged.SendCredit
-	waiting    writeList // for credit
-	nextWrite  uint32
-	sent       uint64 // messages begun
+	writes    tagged.WriteDeque[*write]
+	credit    *tagged.SendCredit
+	waiting   writeList // for credit
+	nextWrite uint32
+	sent      uint64 // messages begun
+	// parked is the payload of a message that is longer than the peer's window,
+	// until the peer says that it can come; parkedAt is how many messages were
+	// before it. There is one at most: it takes more than half of the window.
+	parked     *operation
+	parkedAt   uint64
 	credited   uint64 // of these, known to have been taken by the reader
 	peerClosed bool   // nothing is accepted there any more
+	flushes    flushes
+	// writeFailed is why the first write that failed did.
+	writeFailed error
+	copied      int // bytes of payloads that the device has copies of
+	// writingEnded: CloseWrite was called, and writtenTold: the peer knows.
+	writingEnded, writtenTold bool
 
 	// Reading.
 	reads    *tagged.ReadDeque[inbound]
 	granting *tagged.ReceiveCredit
 	readers  []*call
+	taken    int // bytes of the front that a stream has read
 	// receiving counts the payloads with a receive, and unposted says that some
 	// have none for now.
 	receiving int
 	unposted  bool
 	arrived   uint64 // messages announced by their length
 	received  uint64 // messages that are here whole
+	consumed  uint64 // messages that readers have had
+	flushing  flushing
 
 	// The end. failure is why it came, if it was not the orderly one.
 	failure       error
 	locallyClosed bool
-	finished      bool   // the peer has said how many messages it sent,
+	finished      bool   // the peer has said how many messages it writes,
 	remoteCount   uint64 // namely this many
 	acknowledged  bool   // the peer has said that it has all of this side's
 	answered      bool   // this side has said that it has all of the peer's
 	hungUp        bool   // the control connection has ended in order
 	over          bool   // the control connection is done with
 	released      bool   // the device holds nothing of it any more
+
+	stats connStats
 }
 
 // newConn makes a connection; the handshake fills in what the peer says.
 func (r *Reactor) newConn() *Conn {
-	return &Conn{
+	c := &Conn{
 		reactor:  r,
 		ended:    make(chan struct{}),
 		reads:    tagged.NewReadDeque[inbound](0, r.config.WindowMessages),
 		granting: tagged.NewReceiveCredit(uint64(r.config.WindowMessages), uint64(r.config.WindowBytes)),
 	}
+	c.stream.conn = c
+	return c
 }
 
 // Provider is the name of the provider that carries the messages.
@@ -133,16 +160,25 @@ func (c *Conn) shut(drain time.Duration) error {
 		switch {
 		case c.failure == nil && !c.over:
 			if drain > 0 && unconfirmed {
-				result = &ConnError{Op: "close", Peer: c.RemoteAddr(), Kind: os.ErrDeadlineExceeded, Cause: errors.New("the peer has not confirmed that it received everything")}
+				result = &ConnError{Op: "close", Peer: c.RemoteAddr(), Kind: os.ErrDeadlineExceeded, Cause: c.undelivered()}
 			}
 			r.fail(c, net.ErrClosed, nil)
 		case c.failure != nil && unconfirmed && drain > 0 && (draining || !errors.Is(c.failure, net.ErrClosed)):
 			result = c.error("close", c.failure)
 		}
+		c.countError(result)
 		c.locallyClosed = true
 		r.discard(c)
 	})
 	return errors.Join(result, r.drop())
+}
+
+// undelivered says what a Close that came to its deadline was waiting for.
+func (c *Conn) undelivered() error {
+	if c.plain != nil {
+		return errors.New("the device is not done with everything that was written")
+	}
+	return errors.New("the peer has not confirmed that it received everything")
 }
 
 // error makes what ended the connection into the error of an operation.
@@ -176,8 +212,14 @@ func (r *Reactor) settleEnd(c *Conn) {
 	if c.failure != nil || c.over {
 		return
 	}
+	if c.plain != nil {
+		r.settlePlain(c)
+		return
+	}
 	complete := c.finished && c.received >= c.remoteCount
-	if complete && !c.answered {
+	// A peer that still reads is not answered yet: the answer says that this
+	// side writes no more.
+	if complete && c.peerClosed && !c.answered {
 		c.answered = true
 		c.control.send(frameReceived, c.sent)
 	}
@@ -193,18 +235,31 @@ func (r *Reactor) end(c *Conn) {
 		return
 	}
 	c.over = true
-	c.control.tcp.Close()
+	r.countEnd(c)
+	c.control.close()
 	close(c.ended)
+	switch {
+	case c.failure != nil:
+		r.endFlushes(c, c.failure)
+	case c.acknowledged:
+		c.flushes.confirmed = c.sent
+		r.endFlushes(c, nil)
+	default:
+		r.endFlushes(c, &ConnError{Op: "flush", Peer: c.RemoteAddr(), Kind: ErrPeerClosed, Cause: errUnconfirmed})
+	}
+	if c.plain != nil {
+		r.noteFull(c)
+	}
 	r.releaseConn(c)
 	r.pump(c)
 }
 
 // finish takes in that the peer has closed, after sending count messages.
 func (r *Reactor) finish(c *Conn, count uint64) {
-	if c.finished || c.failure != nil {
+	if c.peerClosed || c.failure != nil || !r.lastMessage(c, count) {
 		return
 	}
-	c.finished, c.remoteCount, c.peerClosed = true, count, true
+	c.peerClosed = true
 	r.failWaiting(c, ErrPeerClosed)
 	r.settleEnd(c)
 	r.pump(c)
@@ -216,10 +271,10 @@ func (r *Reactor) confirm(c *Conn, count uint64) {
 	if c.failure != nil {
 		return
 	}
-	c.acknowledged = true
-	if !c.finished {
-		c.finished, c.remoteCount, c.peerClosed = true, count, true
+	if !r.lastMessage(c, count) {
+		return
 	}
+	c.acknowledged, c.peerClosed = true, true
 	r.settleEnd(c)
 }
 
@@ -247,9 +302,6 @@ func (r *Reactor) fail(c *Conn, kind, cause error) {
 		return
 	}
 	c.failure = &ConnError{Op: "connection", Peer: c.RemoteAddr(), Kind: kind, Cause: cause}
-	if errors.Is(kind, ErrProtocol) {
-		r.log.Warn("weft: connection ended", "peer", c.RemoteAddr(), "error", c.failure)
-	}
 	c.peerClosed = true
 	r.arbiter.Drop(&c.queue, func(op *operation) { r.cancelled = append(r.cancelled, op) })
 	for _, op := range r.cancelled {
@@ -260,8 +312,13 @@ func (r *Reactor) fail(c *Conn, kind, cause error) {
 		}
 	}
 	r.cancelled = r.cancelled[:0]
+	if op := c.parked; op != nil {
+		c.parked = nil
+		r.ended(op, c.failure)
+	}
 	for op := c.operations; op != nil; op = op.next {
 		if op.posted {
+			r.stats.Crossings++
 			_ = r.device.Cancel(op.token)
 		}
 	}
@@ -285,10 +342,12 @@ func (r *Reactor) giveUp(c *Conn) {
 	}
 	c.writes.Abandon(c.failure)
 	r.releaseWrites(c)
-	if in, ok := c.reads.Get(c.reads.Next()); ok && in.reader != nil {
+	// A stream waits until it has its buffer back.
+	if in, ok := c.reads.Get(c.reads.Next()); ok && in.reader != nil && !in.reader.stream {
 		in.abandon(c.error("read", c.failure))
 	}
 	r.pump(c)
+	r.giveUpPlace(c)
 }
 
 // releaseConn forgets a connection of which the device holds nothing any more.
@@ -297,11 +356,17 @@ func (r *Reactor) releaseConn(c *Conn) {
 		return
 	}
 	c.released = true
-	r.table.remove(c)
+	r.retire(c)
+	if c.plain != nil {
+		r.detach(c)
+	} else {
+		r.table.remove(c)
+	}
 	if c.peer != nil {
 		c.peer.lost = c.peer.lost || c.failure != nil
 		r.remove(c.peer)
 	}
+	r.tellEmptied()
 }
 
 // discard drops what no reader will take any more.

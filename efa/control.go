@@ -1,59 +1,132 @@
 package efa
 
 import (
+	"context"
 	"encoding/binary"
-	"io"
+	"errors"
+	"fmt"
 	"net"
+	"sync"
 	"time"
 )
 
 // control is the TCP connection beside a connection: made for the handshake,
 // and then the sign of life.
 type control struct {
-	tcp net.Conn
+	tcp     net.Conn // frames go through this: TCP, or TLS
+	beneath net.Conn // the TCP connection, if tcp is TLS
+	// The proofs of the frames after the handshake, nil without a key. What is
+	// sent belongs to the progress role, what comes to watch.
+	sent, came *frameProofs
+
+	// With TLS, frames are written by a goroutine: TLS has locks, and what holds
+	// them may wait for the peer.
+	mu      sync.Mutex
+	waiting []byte // to be written
+	writing bool
+	closing bool
+	labels  context.Context // of that goroutine
 }
 
-// keepAlive has the system find a peer that vanished without a word.
-func keepAlive(tcp net.Conn, timeout time.Duration) {
-	t, ok := tcp.(*net.TCPConn)
-	if !ok {
-		return
-	}
-	interval := max(timeout/4, time.Second)
-	// A system that cannot keep alive still reports what it notices.
-	_ = t.SetKeepAliveConfig(net.KeepAliveConfig{
-		Enable: true, Idle: interval, Interval: interval, Count: 3,
-	})
-	_ = t.SetNoDelay(true)
-}
-
-// send writes a frame with a count. It does not block: a connection carries two
+// send writes a frame with a count. It does not block: a connection carries three
 // of these in its life, which any socket has room for.
 func (k *control) send(t frameType, count uint64) {
-	_ = k.tcp.SetWriteDeadline(time.Now().Add(time.Second))
-	// If it cannot be sent, the reading side of the connection finds out why.
-	_, _ = k.tcp.Write(appendFrame(nil, t, binary.LittleEndian.AppendUint64(nil, count)))
+	body := binary.LittleEndian.AppendUint64(nil, count)
+	frame := appendFrame(nil, t, append(body, k.sent.next(t, body)...))
+	if k.beneath == nil {
+		_ = k.tcp.SetWriteDeadline(time.Now().Add(time.Second))
+		// If it cannot be sent, the reading side of the connection finds out why.
+		_, _ = k.tcp.Write(frame)
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.waiting = append(k.waiting, frame...)
+	if !k.writing {
+		k.writing = true
+		go k.write()
+	}
+}
+
+// write writes what waits, with TLS.
+func (k *control) write() {
+	wear(k.labels)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for len(k.waiting) > 0 {
+		frames := k.waiting
+		k.waiting = nil
+		k.mu.Unlock()
+		_ = k.beneath.SetWriteDeadline(time.Now().Add(time.Second))
+		_, _ = k.tcp.Write(frames)
+		k.mu.Lock()
+	}
+	k.writing = false
+	if k.closing {
+		k.beneath.Close()
+	}
+}
+
+// close ends the control connection, once everything is written. It does not
+// block. TLS is not asked to say goodbye: the frames have said it.
+func (k *control) close() {
+	if k.beneath == nil {
+		k.tcp.Close()
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.closing = true
+	if !k.writing {
+		k.beneath.Close()
+	}
 }
 
 // watch reads the control connection to its end.
 func (c *Conn) watch() {
 	r := c.reactor
+	wear(r.labels.control)
+	c.logLife(c.readControl)
+}
+
+// readControl takes in what the control connection says.
+func (c *Conn) readControl() {
+	r := c.reactor
 	for {
-		t, body, err := readFrame(c.control.tcp, frameFinish, frameReceived)
-		if err == nil && len(body) != 8 {
-			err = io.ErrUnexpectedEOF
-		}
+		t, count, err := c.control.read()
 		if err != nil {
-			r.submit(func() { r.hangUp(c, err) })
+			var refused *RefusedError
+			if errors.Is(err, ErrHandshake) && !errors.As(err, &refused) {
+				r.submit(func() { r.fail(c, ErrProtocol, err) })
+			} else {
+				r.submit(func() { r.hangUp(c, err) })
+			}
 			return
 		}
-		count := binary.LittleEndian.Uint64(body)
 		r.submit(func() {
-			if t == frameFinish {
+			switch t {
+			case frameWritten:
+				r.written(c, count)
+			case frameFinish:
 				r.finish(c, count)
-			} else {
+			default:
 				r.confirm(c, count)
 			}
 		})
 	}
+}
+
+// read takes a frame with a count.
+func (k *control) read() (frameType, uint64, error) {
+	t, body, err := readFrame(k.tcp, frameFinish, frameReceived, frameWritten)
+	if err != nil {
+		return 0, 0, err
+	}
+	if body, err = k.came.check(t, body); err != nil {
+		return 0, 0, err
+	}
+	if len(body) != 8 {
+		return 0, 0, fmt.Errorf("%w: frame %d has %d bytes, and not 8", ErrHandshake, t, len(body))
+	}
+	return t, binary.LittleEndian.Uint64(body), nil
 }

@@ -6,8 +6,14 @@
 // life. Messages do not go through it. A [Reactor] owns the device and may
 // serve any number of connections and listeners.
 //
+// Whoever reaches a listener may connect, unless Config has a Key, which both
+// sides must have, or TLS. Both protect the control connection: who the peer is,
+// and how the connection ends. Neither encrypts the messages.
+//
 // Each write becomes a length message and a payload message, told apart by the
 // indicators of package tagged; a short payload rides in the length message.
+// With [Reactor.Attach] that is all there is to a connection, and the other side
+// may be a program that knows libfabric only.
 // Whatever the order in which the device completes them, a [Conn] delivers
 // messages in the order of writing, exactly once.
 package efa

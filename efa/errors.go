@@ -10,8 +10,26 @@ import (
 // this side is net.ErrClosed, and reading to the end of one that the peer
 // closed is io.EOF.
 var (
-	// ErrPeerLost: the peer's process or host went away without closing.
+	// ErrPeerLost: the peer's process or host went away without closing. So the
+	// control connection says, by ending or by being silent for longer than
+	// Config.PeerTimeout, or the device by the code of an operation:
+	//
+	//	ECONNREFUSED, ECONNRESET, ECONNABORTED,   the peer's process is gone, or
+	//	ENOTCONN, ESHUTDOWN, EPIPE                its endpoint (a bad QP of EFA)
+	//	EHOSTUNREACH, EHOSTDOWN, ENETUNREACH,     its host is
+	//	ENETRESET, ETIMEDOUT
+	//	FI_ENORX                                  it has not received for all the
+	//	                                          retries (RNR) of the provider
+	//	EREMOTEIO                                 it answers with an error
+	//	EIO, ENOENT                               the same, of sockets
+	//
+	// Every other code is ErrTransfer. The cause is the *fabric.Error.
 	ErrPeerLost = errors.New("peer lost")
+	// ErrTransfer: the device could not carry a message of this connection, for a
+	// reason that does not say that the peer is lost: it was refused, or failed on
+	// the way, or there was no memory, or none could be registered. Other
+	// connections of the reactor go on.
+	ErrTransfer = errors.New("message not carried")
 	// ErrPeerClosed: the peer closed the connection, so nothing can be written.
 	ErrPeerClosed = errors.New("closed by the peer")
 	// ErrProtocol: the peer sent what it should not have.
@@ -21,6 +39,32 @@ var (
 	// ErrTooManyConnections: the reactor has MaxConnections of them.
 	ErrTooManyConnections = errors.New("too many connections")
 )
+
+// Why a handshake failed. Each of these is ErrHandshake as well. The peer is
+// told, as a *RefusedError, which is of the same kind.
+var (
+	// ErrUnauthorized: one side has a key that the other does not have.
+	ErrUnauthorized error = handshakeError("not authorized")
+	// ErrTLS: only one side uses TLS, or one does not trust the other's
+	// certificate.
+	ErrTLS error = handshakeError("no agreement on TLS")
+	// ErrTooManyHandshakes: the listener has MaxHandshakes under way, and the
+	// peer was the one that had kept it waiting for the longest time.
+	ErrTooManyHandshakes error = handshakeError("too many handshakes")
+	// ErrHandshakeTimeout: HelloTimeout or HandshakeTimeout has passed.
+	ErrHandshakeTimeout error = handshakeError("the handshake took too long")
+	// ErrFrameTooLong: a frame of the control connection is longer than any can
+	// be.
+	ErrFrameTooLong error = handshakeError("frame too long")
+)
+
+// handshakeError is a kind of ErrHandshake.
+type handshakeError string
+
+func (e handshakeError) Error() string { return string(e) }
+
+// Is makes the error ErrHandshake.
+func (e handshakeError) Is(target error) bool { return target == ErrHandshake }
 
 // ConfigError is about a Config that cannot be used.
 type ConfigError struct {
@@ -76,6 +120,22 @@ func (e *MessageSizeError) Error() string {
 	}
 	return fmt.Sprintf("efa: read into %d bytes: the message has %d bytes, and stays for the next read", e.Limit, e.Size)
 }
+
+// PendingError says that so much waits for the reader already that nothing more is
+// taken. It is ErrWouldBlock.
+type PendingError struct {
+	Messages     int
+	Bytes        int64
+	MessageLimit int
+	ByteLimit    int64
+}
+
+func (e *PendingError) Error() string {
+	return fmt.Sprintf("efa: %d messages of %d bytes wait for the reader already, at most %d of %d may", e.Messages, e.Bytes, e.MessageLimit, e.ByteLimit)
+}
+
+// Is makes the error ErrWouldBlock.
+func (e *PendingError) Is(target error) bool { return target == ErrWouldBlock }
 
 // InFlightError says that a call gave up while the device still had its buffer.
 // The buffer must be left alone until Released is closed.

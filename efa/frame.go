@@ -13,35 +13,65 @@ import (
 // handshake is
 //
 //	dialer             listener
-//	hello         ->
-//	              <-   offer    its provider, address, connection id, limits
+//	hello         ->            whether there is a key, and a nonce
+//	              <-   offer    its provider, address, connection id, limits, features
 //	answer        ->            the same of the dialer
 //	              <-   ready
 //
-// or, at any point, refusal, with the reason as text. After that the connection
-// is idle until finish and received, with a count of messages, end it.
+// with more where there is a key, see proof.go; or, at any point, refusal, with
+// the kind of reason in a byte and the reason as text. After that the connection
+// is idle until finish and received, with a count of messages, end it; written
+// may come before. All of it may be in TLS.
 const (
 	frameMagic   = "weft"
-	frameVersion = 1
+	frameVersion = 2
 	headerSize   = 8
 	mostBody     = 1024
-
-	// helloBody makes servers of protocols with lines, HTTP above all, answer
-	// at once that they do not understand, where they would wait for more.
-	helloBody = "\r\n\r\n"
+	mostReason   = 500
 )
 
 type frameType uint8
 
 const (
-	frameHello    frameType = 1
-	frameOffer    frameType = 2
-	frameAnswer   frameType = 3
-	frameReady    frameType = 4
-	frameRefusal  frameType = 5
-	frameFinish   frameType = 16 // no more messages than this many come
-	frameReceived frameType = 17 // all messages are here, and this many were sent
+	frameHello     frameType = 1
+	frameOffer     frameType = 2
+	frameAnswer    frameType = 3
+	frameReady     frameType = 4
+	frameRefusal   frameType = 5
+	frameChallenge frameType = 6
+	frameProof     frameType = 7
+	frameFinish    frameType = 16 // no more messages than this many come, and none are read
+	frameReceived  frameType = 17 // all messages are here, and this many were sent
+	frameWritten   frameType = 18 // no more messages than this many come; reading goes on
 )
+
+// hello is the dialer's first frame.
+type hello struct {
+	keyed bool // the dialer has a key, and wants the listener to have it
+	nonce [nonceSize]byte
+}
+
+// helloEnd makes servers of protocols with lines, HTTP above all, answer at
+// once that they do not understand, where they would wait for more.
+const helloEnd = "\r\n\r\n"
+
+func (h *hello) encode() []byte {
+	b := []byte{0}
+	if h.keyed {
+		b[0] = 1
+	}
+	b = append(b, h.nonce[:]...)
+	return append(b, helloEnd...)
+}
+
+func decodeHello(b []byte) (h hello, err error) {
+	if len(b) != 1+nonceSize+len(helloEnd) || b[0] > 1 || string(b[1+nonceSize:]) != helloEnd {
+		return h, fmt.Errorf("%w: a hello of %d bytes that is none", ErrHandshake, len(b))
+	}
+	h.keyed = b[0] == 1
+	copy(h.nonce[:], b[1:])
+	return h, nil
+}
 
 // NotWeftError says that what answered on the control connection does not speak
 // weft's protocol. It is ErrHandshake.
@@ -58,13 +88,48 @@ func (e *NotWeftError) Error() string {
 func (e *NotWeftError) Is(target error) bool { return target == ErrHandshake }
 
 // RefusedError carries the reason that the peer gave for refusing a connection.
-// It is ErrHandshake.
-type RefusedError struct{ Reason string }
+// It is ErrHandshake, and its kind.
+type RefusedError struct {
+	// Kind is ErrUnauthorized, ErrTLS, ErrTooManyConnections,
+	// ErrTooManyHandshakes, ErrHandshakeTimeout or ErrFrameTooLong, here of the
+	// peer; or nil.
+	Kind error
+	// Reason is the peer's own text, made printable.
+	Reason string
+}
 
 func (e *RefusedError) Error() string { return "refused by the peer: " + e.Reason }
 
-// Is makes the error ErrHandshake.
-func (e *RefusedError) Is(target error) bool { return target == ErrHandshake }
+// Is makes the error ErrHandshake, and its kind.
+func (e *RefusedError) Is(target error) bool {
+	return target == ErrHandshake || e.Kind != nil && target == e.Kind
+}
+
+// refusalKinds are those that go over the wire, as their places in here.
+var refusalKinds = [...]error{nil, ErrUnauthorized, ErrTLS, ErrTooManyConnections, ErrTooManyHandshakes, ErrHandshakeTimeout, ErrFrameTooLong}
+
+func encodeRefusal(why error) []byte {
+	var kind byte
+	for i, k := range refusalKinds {
+		if k != nil && errors.Is(why, k) {
+			kind = byte(i)
+			break
+		}
+	}
+	text := why.Error()
+	return append([]byte{kind}, text[:min(len(text), mostReason)]...)
+}
+
+func decodeRefusal(body []byte) *RefusedError {
+	if len(body) == 0 {
+		return &RefusedError{}
+	}
+	e := &RefusedError{Reason: printable(body[1:])}
+	if int(body[0]) < len(refusalKinds) {
+		e.Kind = refusalKinds[body[0]]
+	}
+	return e
+}
 
 func appendFrame(b []byte, t frameType, body []byte) []byte {
 	b = append(b, frameMagic...)
@@ -90,14 +155,14 @@ func readFrame(r io.Reader, want ...frameType) (frameType, []byte, error) {
 	}
 	t, size := frameType(header[5]), binary.LittleEndian.Uint16(header[6:])
 	if size > mostBody {
-		return 0, nil, fmt.Errorf("%w: a frame of %d bytes, where at most %d are allowed", ErrHandshake, size, mostBody)
+		return 0, nil, fmt.Errorf("%w: %d bytes, where at most %d are allowed", ErrFrameTooLong, size, mostBody)
 	}
 	body := make([]byte, size)
 	if _, err := io.ReadFull(r, body); err != nil {
 		return 0, nil, errors.Join(io.ErrUnexpectedEOF, err)
 	}
 	if t == frameRefusal {
-		return t, nil, &RefusedError{Reason: printable(body)}
+		return t, nil, decodeRefusal(body)
 	}
 	for _, w := range want {
 		if t == w {
@@ -123,7 +188,19 @@ type terms struct {
 	WindowMessages uint32
 	WindowBytes    uint64
 	MaxMessage     uint64
+	Piece          uint64 // the longest message of its device
+	Features       uint32 // see featureGather
 }
+
+// What a side can do beyond the two-message form; used is what both can. Bits
+// that are not known here are of later versions, and not used.
+const (
+	featureGather uint32 = 1 << 0 // several messages in one length message
+	featurePieces uint32 = 1 << 1 // payloads longer than the device's messages, in pieces
+
+	// features are those that this side offers.
+	features = featureGather | featurePieces
+)
 
 const (
 	mostText    = 64
@@ -141,7 +218,9 @@ func (t *terms) encode() []byte {
 	b = binary.LittleEndian.AppendUint32(b, t.EagerLimit)
 	b = binary.LittleEndian.AppendUint32(b, t.WindowMessages)
 	b = binary.LittleEndian.AppendUint64(b, t.WindowBytes)
-	return binary.LittleEndian.AppendUint64(b, t.MaxMessage)
+	b = binary.LittleEndian.AppendUint64(b, t.MaxMessage)
+	b = binary.LittleEndian.AppendUint64(b, t.Piece)
+	return binary.LittleEndian.AppendUint32(b, t.Features)
 }
 
 // decodeTerms reads terms, none of which can be out of bounds afterwards.
@@ -170,6 +249,8 @@ func decodeTerms(b []byte) (t terms, err error) {
 	t.WindowMessages = binary.LittleEndian.Uint32(take(4))
 	t.WindowBytes = binary.LittleEndian.Uint64(take(8))
 	t.MaxMessage = binary.LittleEndian.Uint64(take(8))
+	t.Piece = binary.LittleEndian.Uint64(take(8))
+	t.Features = binary.LittleEndian.Uint32(take(4))
 	switch {
 	case err != nil:
 		return t, err
@@ -196,6 +277,8 @@ func (t *terms) check() error {
 		what = "a window of " + strconv.FormatUint(t.WindowBytes, 10) + " bytes"
 	case t.MaxMessage == 0 || t.MaxMessage > 1<<48:
 		what = "messages of up to " + strconv.FormatUint(t.MaxMessage, 10) + " bytes"
+	case t.Piece == 0:
+		what = "a device for messages of 0 bytes"
 	case t.EagerLimit > 1<<16:
 		what = "an eager limit of " + strconv.Itoa(int(t.EagerLimit)) + " bytes"
 	default:

@@ -2,6 +2,8 @@ package efa
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -20,7 +22,8 @@ func (r *Reactor) terms(c *Conn) *terms {
 		Provider: r.attributes.Provider, Host: hostIdentity(), Address: r.address,
 		EagerLimit:     uint32(r.config.EagerLimit),
 		WindowMessages: uint32(r.config.WindowMessages), WindowBytes: uint64(r.config.WindowBytes),
-		MaxMessage: uint64(r.config.MaxMessage),
+		MaxMessage: uint64(r.config.MaxMessage), Piece: r.piece(),
+		Features: features,
 	}
 	if c != nil {
 		t.Connection = c.id
@@ -59,12 +62,25 @@ func (r *Reactor) agree(c *Conn, t *terms) (err error) {
 			err = fmt.Errorf("%w: the peer's address: %w", ErrHandshake, err)
 			return
 		}
-		c.remoteID = t.Connection
-		c.maxMessage = int64(min(t.MaxMessage, r.attributes.MaxMessage))
-		c.eagerLimit = min(int(t.EagerLimit), r.config.EagerLimit)
-		c.credit = tagged.NewSendCredit(uint64(t.WindowMessages), t.WindowBytes)
+		c.take(t)
 	})
 	return err
+}
+
+// take takes over what the peer's terms say.
+func (c *Conn) take(t *terms) {
+	own := c.reactor
+	c.remoteID = t.Connection
+	c.piece = int(min(t.Piece, own.piece(), 1<<62))
+	c.peerWindow = t.WindowBytes
+	c.maxMessage = int64(t.MaxMessage)
+	c.eagerLimit = min(int(t.EagerLimit), own.config.EagerLimit)
+	c.features = features & t.Features
+	if c.features&featurePieces == 0 {
+		c.maxMessage = min(c.maxMessage, int64(c.piece))
+	}
+	c.gathers = c.features&featureGather != 0
+	c.credit = tagged.NewSendCredit(uint64(t.WindowMessages), t.WindowBytes)
 }
 
 // withdraw undoes enterTable and agree.
@@ -78,78 +94,128 @@ func coreName(provider string) string {
 	return name
 }
 
-// refuse tells the peer why there is no connection.
-func refuse(tcp net.Conn, why error) {
-	text := why.Error()
-	text = text[:min(len(text), 500)]
-	_, _ = tcp.Write(appendFrame(nil, frameRefusal, []byte(text)))
-}
-
-// limit gives a handshake its deadline, and ends it when ctx ends. The function
-// returned lifts both, and says whether ctx had ended.
-func limit(ctx context.Context, tcp net.Conn, timeout time.Duration) (lift func() error) {
-	deadline := time.Now().Add(timeout)
-	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
-		deadline = d
+// admit is the beginning of a handshake on the listener's side: the dialer says
+// hello, and proves that it has the key if there is one. The session is nil if
+// there is none.
+func (r *Reactor) admit(o *opening) (*session, error) {
+	_, body, err := o.read(frameHello)
+	var not *NotWeftError
+	if errors.As(err, &not) && o.takeTLS(not) {
+		return nil, fmt.Errorf("%w: the dialer uses it, and the listener does not", ErrTLS)
 	}
-	_ = tcp.SetDeadline(deadline)
-	stop := context.AfterFunc(ctx, func() { _ = tcp.SetDeadline(time.Unix(1, 0)) })
-	return func() error {
-		if !stop() && ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		return tcp.SetDeadline(time.Time{})
+	if err != nil {
+		return nil, err
 	}
+	theirs, err := decodeHello(body)
+	key := r.config.Key
+	switch {
+	case err != nil:
+		return nil, err
+	case key != nil && !theirs.keyed:
+		return nil, fmt.Errorf("%w: the listener requires a key, and the dialer has none", ErrUnauthorized)
+	case key == nil && theirs.keyed:
+		return nil, fmt.Errorf("%w: the dialer requires a key, and the listener has none", ErrUnauthorized)
+	case key == nil:
+		return nil, nil
+	}
+	challenge := make([]byte, nonceSize)
+	_, _ = rand.Read(challenge) // does not fail
+	exporter, err := o.exporter()
+	if err != nil {
+		return nil, err
+	}
+	s := newSession(key, body, challenge, exporter)
+	if err := o.write(frameChallenge, challenge); err != nil {
+		return nil, err
+	}
+	_, proof, err := o.read(frameProof)
+	if err != nil {
+		return nil, err
+	}
+	rest, err := s.open(keyLabel, proof)
+	if err == nil && len(rest) > 0 {
+		err = fmt.Errorf("%w: %d bytes behind the proof", ErrHandshake, len(rest))
+	}
+	return s, err
 }
 
 // accept is the listener's side of a handshake.
-func (r *Reactor) accept(ctx context.Context, tcp net.Conn) (*Conn, error) {
-	lift := limit(ctx, tcp, r.config.HandshakeTimeout)
-	c := r.newConn()
-	c.control = &control{tcp: tcp}
+func (r *Reactor) accept(ctx context.Context, o *opening, config *tls.Config) (*Conn, error) {
+	begin, waiting := time.Now(), min(r.config.HelloTimeout, r.config.HandshakeTimeout)
+	limit := limit(ctx, o.Conn, begin.Add(waiting))
+	var c *Conn
 	err := func() error {
-		if _, _, err := readFrame(tcp, frameHello); err != nil {
+		if err := o.serveTLS(config); err != nil {
 			return err
 		}
-		if err := r.enterTable(c); err != nil {
-			return err
-		}
-		if _, err := tcp.Write(appendFrame(nil, frameOffer, r.terms(c).encode())); err != nil {
-			return err
-		}
-		_, body, err := readFrame(tcp, frameAnswer)
+		s, err := r.admit(o)
 		if err != nil {
 			return err
 		}
-		theirs, err := decodeTerms(body)
+		o.introduced()
+		waiting = r.config.HandshakeTimeout
+		limit.extend(begin.Add(waiting))
+		c = r.newConn()
+		c.control = o.control
+		if err := r.enterTable(c); err != nil {
+			return err
+		}
+		mine := r.terms(c).encode()
+		if err := o.write(frameOffer, s.seal(offerLabel, mine)); err != nil {
+			return err
+		}
+		_, body, err := o.read(frameAnswer)
+		if err != nil {
+			return err
+		}
+		answer, err := s.open(answerLabel, body, mine)
+		if err != nil {
+			return err
+		}
+		theirs, err := decodeTerms(answer)
 		if err != nil {
 			return err
 		}
 		if err := r.agree(c, &theirs); err != nil {
 			return err
 		}
-		_, err = tcp.Write(appendFrame(nil, frameReady, nil))
-		return err
+		c.control.came, c.control.sent = s.frames()
+		return o.write(frameReady, s.seal(readyLabel, nil, mine, answer))
 	}()
-	if err != nil {
-		refuse(tcp, err)
-	}
-	if ended := lift(); ended != nil {
+	if ended := limit.lift(); ended != nil {
 		err = ended
 	}
 	if err != nil {
-		r.withdraw(c)
-		tcp.Close()
+		err = overdue(err, waiting)
+		r.accepting.count(err)
+		o.refuse(err)
+		if c != nil {
+			r.withdraw(c)
+		}
+		o.Close()
 		return nil, err
 	}
-	r.start(c)
+	r.accepting.count(nil)
+	r.start(c, o)
 	return c, nil
 }
 
+// overdue names the end of the time allowed.
+func overdue(err error, allowed time.Duration) error {
+	if !errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, ErrHandshake) {
+		return err
+	}
+	return fmt.Errorf("%w: more than %v: %w", ErrHandshakeTimeout, allowed, err)
+}
+
 // start is the end of a handshake.
-func (r *Reactor) start(c *Conn) {
-	keepAlive(c.control.tcp, r.config.PeerTimeout)
+func (r *Reactor) start(c *Conn, o *opening) {
+	// The reactor may be ending the connection at the same time.
+	r.do(func() { o.done() })
+	o.control.keepAlive(r.config.PeerTimeout)
 	r.retain()
+	c.control.labels = r.labels.control
+	r.do(func() { r.opened(c) })
 	go c.watch()
 }
 
@@ -159,20 +225,29 @@ func (r *Reactor) start(c *Conn) {
 // connections open a Reactor. ctx bounds the dialing only.
 //
 // Errors are of the form *ConnError: ErrHandshake with what the two sides did
-// not agree on, *NotWeftError if something else listens there, a *net.OpError
-// if nothing does, *fabric.ChoiceError if the provider cannot be used here.
+// not agree on, ErrUnauthorized, ErrTLS or ErrHandshakeTimeout where that is the
+// reason, *RefusedError with the listener's, *NotWeftError if something else
+// listens there, a *net.OpError if nothing does, *fabric.ChoiceError if the
+// provider cannot be used here.
 func Dial(ctx context.Context, address string, config *Config) (*Conn, error) {
 	c, err := config.withDefaults()
 	if err != nil {
-		return nil, err
+		return nil, config.abandon(err)
 	}
-	return dial(ctx, address, c, c.openFor)
+	conn, err := dial(ctx, address, c, c.openFor)
+	if err != nil {
+		return nil, config.abandon(err)
+	}
+	conn.reactor.dialing.count(nil)
+	return conn, nil
 }
 
 // Dial connects to a listener at the host:port of its control connection; see
 // the function Dial.
 func (r *Reactor) Dial(ctx context.Context, address string) (*Conn, error) {
-	return dial(ctx, address, r.config, func(*terms, net.Conn) (*Reactor, error) { return r, nil })
+	c, err := dial(ctx, address, r.config, func(*terms, net.Conn) (*Reactor, error) { return r, nil })
+	r.dialing.count(err)
+	return c, err
 }
 
 // openFor opens a reactor that can talk to a listener.
@@ -201,56 +276,67 @@ func dial(ctx context.Context, address string, config Config, reactor func(*term
 	if err != nil {
 		return nil, &ConnError{Op: "dial", Kind: ErrHandshake, Cause: err}
 	}
-	lift := limit(ctx, tcp, config.HandshakeTimeout)
+	return dialOver(ctx, newOpening(tcp), config, config.clientTLS(address), reactor)
+}
+
+// dialOver is the dialer's side of a handshake.
+func dialOver(ctx context.Context, o *opening, config Config, tls *tls.Config, reactor func(*terms, net.Conn) (*Reactor, error)) (*Conn, error) {
+	limit := limit(ctx, o.Conn, time.Now().Add(config.HandshakeTimeout))
 	var r *Reactor
 	var c *Conn
-	err = func() error {
-		if _, err := tcp.Write(appendFrame(nil, frameHello, []byte(helloBody))); err != nil {
+	err := func() error {
+		if err := o.dialTLS(tls); err != nil {
 			return err
 		}
-		_, body, err := readFrame(tcp, frameOffer)
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			return fmt.Errorf("what listens there accepted the connection, but did not answer as weft does: %w", err)
-		}
+		s, sealed, err := o.introduce(config.Key)
 		if err != nil {
 			return err
 		}
-		theirs, err := decodeTerms(body)
+		// Before any of it is believed.
+		offer, err := s.open(offerLabel, sealed)
 		if err != nil {
 			return err
 		}
-		if r, err = reactor(&theirs, tcp); err != nil {
+		theirs, err := decodeTerms(offer)
+		if err != nil {
+			return err
+		}
+		if r, err = reactor(&theirs, o.Conn); err != nil {
 			return err
 		}
 		c = r.newConn()
-		c.control = &control{tcp: tcp}
+		c.control = o.control
 		if err := r.enterTable(c); err != nil {
 			return err
 		}
 		if err := r.agree(c, &theirs); err != nil {
 			return err
 		}
-		if _, err := tcp.Write(appendFrame(nil, frameAnswer, r.terms(c).encode())); err != nil {
+		mine := r.terms(c).encode()
+		if err := o.write(frameAnswer, s.seal(answerLabel, mine, offer)); err != nil {
 			return err
 		}
-		_, _, err = readFrame(tcp, frameReady)
+		_, ready, err := o.read(frameReady)
+		if err != nil {
+			return err
+		}
+		if ready, err = s.open(readyLabel, ready, offer, mine); err == nil && len(ready) > 0 {
+			err = fmt.Errorf("%w: a frame %d of %d bytes too many", ErrHandshake, frameReady, len(ready))
+		}
+		c.control.sent, c.control.came = s.frames()
 		return err
 	}()
-	if err != nil {
-		var refused *RefusedError
-		if !errors.As(err, &refused) {
-			refuse(tcp, err)
-		}
-	}
-	if ended := lift(); ended != nil {
+	if ended := limit.lift(); ended != nil {
 		err = ended
 	}
 	if err == nil {
-		r.start(c)
+		r.start(c, o)
 		return c, nil
 	}
-	peer := tcp.RemoteAddr()
-	tcp.Close()
+	err = overdue(err, config.HandshakeTimeout)
+	o.refuse(err)
+	peer := o.RemoteAddr()
+	o.Close()
 	if c != nil {
 		r.withdraw(c)
 	}
@@ -258,4 +344,40 @@ func dial(ctx context.Context, address string, config Config, reactor func(*term
 		err = errors.Join(err, r.Close())
 	}
 	return nil, &ConnError{Op: "dial", Peer: peer, Kind: ErrHandshake, Cause: err}
+}
+
+// introduce is the beginning of a handshake on the dialer's side. It returns
+// the offer, with the proof in front of it if there is a key.
+func (o *opening) introduce(key []byte) (s *session, offer []byte, err error) {
+	mine := hello{keyed: key != nil}
+	_, _ = rand.Read(mine.nonce[:]) // does not fail
+	said := mine.encode()
+	if err := o.write(frameHello, said); err != nil {
+		return nil, nil, err
+	}
+	t, body, err := o.read(frameChallenge, frameOffer)
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, nil, fmt.Errorf("what listens there accepted the connection, but did not answer as weft does: %w", err)
+	case err != nil:
+		return nil, nil, err
+	case t == frameOffer && key != nil:
+		return nil, nil, fmt.Errorf("%w: this side requires a key, and the listener does not", ErrUnauthorized)
+	case t == frameOffer:
+		return nil, body, nil
+	case key == nil:
+		return nil, nil, fmt.Errorf("%w: the listener requires a key, and this side has none", ErrUnauthorized)
+	case len(body) != nonceSize:
+		return nil, nil, fmt.Errorf("%w: a nonce of %d bytes, and not %d", ErrHandshake, len(body), nonceSize)
+	}
+	exporter, err := o.exporter()
+	if err != nil {
+		return nil, nil, err
+	}
+	s = newSession(key, said, body, exporter)
+	if err := o.write(frameProof, s.seal(keyLabel, nil)); err != nil {
+		return nil, nil, err
+	}
+	_, offer, err = o.read(frameOffer)
+	return s, offer, err
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -57,6 +58,8 @@ func TestDialSilence(t *testing.T) {
 	var timeout net.Error
 	require.ErrorAs(t, err, &timeout)
 	require.True(t, timeout.Timeout())
+	require.ErrorIs(t, err, ErrHandshakeTimeout)
+	require.ErrorIs(t, err, ErrHandshake)
 
 	ctx, cancel := context.WithCancelCause(deadline(t))
 	patient := b.open(t, Config{})
@@ -81,11 +84,11 @@ func TestListenerSurvivesStrangers(t *testing.T) {
 		"half a hello":     hello[:5],
 		"wrong version":    append([]byte("weft\x09\x01"), 0, 0),
 		"wrong frame":      appendFrame(nil, frameReady, nil),
-		"huge frame":       append([]byte("weft\x01\x01"), 0xff, 0xff),
+		"huge frame":       append([]byte("weft\x02\x01"), 0xff, 0xff),
 		"no answer":        hello,
 		"half an answer":   append(append([]byte(nil), hello...), answer[:20]...),
 		"empty answer":     appendFrame(hello, frameAnswer, nil),
-		"foreign provider": appendFrame(hello, frameAnswer, (&terms{Provider: "other", Address: []byte{1}, Connection: 1, WindowMessages: 1, WindowBytes: 1, MaxMessage: 1}).encode()),
+		"foreign provider": appendFrame(hello, frameAnswer, (&terms{Provider: "other", Address: []byte{1}, Connection: 1, WindowMessages: 1, WindowBytes: 1, MaxMessage: 1, Piece: 1}).encode()),
 		"wrong address":    appendFrame(hello, frameAnswer, wrong.encode()),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -96,7 +99,8 @@ func TestListenerSurvivesStrangers(t *testing.T) {
 			_ = tcp.(*net.TCPConn).CloseWrite() // the listener may have been quicker
 			require.NoError(t, tcp.SetReadDeadline(time.Now().Add(patience)))
 			// The listener ends it, by closing or by a refusal that says why.
-			_, _ = io.Copy(io.Discard, tcp)
+			_, err = io.Copy(io.Discard, tcp)
+			require.NotErrorIs(t, err, os.ErrDeadlineExceeded)
 			require.NoError(t, tcp.Close())
 		})
 	}
@@ -180,6 +184,26 @@ func TestRefusals(t *testing.T) {
 	})
 }
 
+// What a peer of a later version can do as well is neither refused nor used.
+func TestUnknownFeatures(t *testing.T) {
+	b := newBed(t, plain)
+	from, to := b.open(t, Config{}), b.open(t, Config{})
+	theirs := from.terms(&Conn{id: 1})
+	require.Equal(t, features, theirs.Features)
+	theirs.Features = 1<<31 | featureGather
+	got, err := decodeTerms(theirs.encode())
+	require.NoError(t, err)
+	require.Equal(t, *theirs, got)
+	c := to.newConn()
+	here, there := net.Pipe()
+	defer there.Close()
+	c.control = &control{tcp: here}
+	require.NoError(t, to.enterTable(c))
+	require.NoError(t, to.agree(c, &got))
+	require.Equal(t, features&featureGather, c.features)
+	to.withdraw(c)
+}
+
 func TestListenAndDialOwnTheirDevices(t *testing.T) {
 	for _, s := range settings[4:] {
 		t.Run(s.name, func(t *testing.T) {
@@ -211,25 +235,35 @@ func TestListenAndDialOwnTheirDevices(t *testing.T) {
 }
 
 func TestConfigErrors(t *testing.T) {
-	for _, c := range []Config{
-		{MaxMessage: -1},
-		{WindowMessages: 1 << 20},
-		{WindowBytes: -4},
-		{MaxConnections: 1 << 20},
-		{MaxHandshakes: -1},
-		{HandshakeTimeout: -1},
-		{EagerLimit: 1 << 20},
+	for field, c := range map[string]Config{
+		"MaxMessage":       {MaxMessage: -1},
+		"WindowMessages":   {WindowMessages: 1 << 20},
+		"WindowBytes":      {WindowBytes: -4},
+		"MaxConnections":   {MaxConnections: 1 << 20},
+		"MaxHandshakes":    {MaxHandshakes: -1},
+		"HandshakeTimeout": {HandshakeTimeout: -1},
+		"PeerTimeout":      {PeerTimeout: -1},
+		"DrainTimeout":     {DrainTimeout: -1},
+		"EagerLimit":       {EagerLimit: 1 << 20},
 	} {
 		_, err := Open(&c)
 		var wrong *ConfigError
-		require.ErrorAs(t, err, &wrong, "%+v", c)
+		require.ErrorAs(t, err, &wrong, field)
+		require.Equal(t, field, wrong.Field)
+	}
+	for _, timeout := range []time.Duration{1, 3999 * time.Millisecond, 24*time.Hour + 1} {
+		_, err := (&Config{PeerTimeout: timeout}).withDefaults()
+		var wrong *ConfigError
+		require.ErrorAs(t, err, &wrong, "the system's keep-alives cannot do that: %v", timeout)
+		require.Equal(t, "PeerTimeout", wrong.Field)
 	}
 	_, err := Listen(t.Context(), "127.0.0.1:0", &Config{Providers: []string{"nonesuch"}, Logger: quiet})
 	var choice *fabric.ChoiceError
 	require.ErrorAs(t, err, &choice)
 	require.ErrorIs(t, err, fabric.ErrNotFound)
 	_, err = Listen(t.Context(), "not an address", nil)
-	require.Error(t, err)
+	var address *net.AddrError
+	require.ErrorAs(t, err, &address)
 }
 
 func FuzzReadFrame(f *testing.F) {
@@ -249,7 +283,7 @@ func FuzzReadFrame(f *testing.F) {
 }
 
 func FuzzDecodeTerms(f *testing.F) {
-	f.Add((&terms{Provider: "tcp;ofi_rxm", Host: "abc", Address: []byte{2, 0, 1, 2}, Connection: 7, EagerLimit: 4096, WindowMessages: 64, WindowBytes: 1 << 22, MaxMessage: 1 << 30}).encode())
+	f.Add((&terms{Provider: "tcp;ofi_rxm", Host: "abc", Address: []byte{2, 0, 1, 2}, Connection: 7, EagerLimit: 4096, WindowMessages: 64, WindowBytes: 1 << 22, MaxMessage: 1 << 30, Piece: 1 << 20, Features: featureGather | featurePieces}).encode())
 	f.Add([]byte{})
 	f.Add([]byte{200, 1, 2})
 	f.Fuzz(func(t *testing.T, b []byte) {

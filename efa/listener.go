@@ -2,7 +2,9 @@ package efa
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
 	"sync"
 	"time"
@@ -12,8 +14,10 @@ import (
 type Listener struct {
 	reactor  *Reactor
 	tcp      net.Listener
+	tls      *tls.Config // or nil
 	accepted chan *Conn
-	places   chan struct{} // one for each handshake under way or not yet taken
+	admitted *admission
+	warnings throttle
 
 	ctx      context.Context // ends with Close
 	cancel   context.CancelFunc
@@ -27,15 +31,19 @@ type Listener struct {
 // device is closed when the listener and all its connections are. ctx bounds
 // the opening only.
 //
-// Errors are those of net.Listen and *fabric.ChoiceError.
+// Errors are those of net.Listen, *ConfigError and *fabric.ChoiceError.
 func Listen(ctx context.Context, address string, config *Config) (*Listener, error) {
 	c, err := config.withDefaults()
 	if err != nil {
-		return nil, err
+		return nil, config.abandon(err)
+	}
+	secure, err := c.serverTLS()
+	if err != nil {
+		return nil, config.abandon(err)
 	}
 	tcp, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
-		return nil, err
+		return nil, config.abandon(err)
 	}
 	var source string
 	// Bound to all addresses, the endpoint takes the one that the provider
@@ -45,31 +53,38 @@ func Listen(ctx context.Context, address string, config *Config) (*Listener, err
 	}
 	r, err := open(c, source)
 	if err != nil {
-		return nil, errors.Join(err, tcp.Close())
+		return nil, config.abandon(errors.Join(err, tcp.Close()))
 	}
-	return r.serve(tcp), nil
+	return r.serve(tcp, secure), nil
 }
 
 // Listen listens for control connections at host:port. Connections go through
-// the reactor's device, and outlive the listener.
+// the reactor's device, and outlive the listener. Errors are those of net.Listen
+// and *ConfigError, if there is TLS without a certificate.
 func (r *Reactor) Listen(ctx context.Context, address string) (*Listener, error) {
+	secure, err := r.config.serverTLS()
+	if err != nil {
+		return nil, err
+	}
 	tcp, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
 	}
-	return r.serve(tcp), nil
+	return r.serve(tcp, secure), nil
 }
 
-func (r *Reactor) serve(tcp net.Listener) *Listener {
+func (r *Reactor) serve(tcp net.Listener, secure *tls.Config) *Listener {
 	l := &Listener{
-		reactor: r, tcp: tcp,
+		reactor: r, tcp: tcp, tls: secure,
 		accepted: make(chan *Conn, r.config.MaxHandshakes),
-		places:   make(chan struct{}, r.config.MaxHandshakes),
+		admitted: newAdmission(r.config.MaxHandshakes),
 	}
-	l.ctx, l.cancel = context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancelCause(context.Background())
+	l.ctx, l.cancel = ctx, func() { cancel(errListenerClosed) }
 	r.retain()
 	l.workers.Add(1)
 	go l.loop()
+	r.log.Info("weft: listening", "address", l.Addr())
 	return l
 }
 
@@ -78,6 +93,9 @@ func (l *Listener) Addr() net.Addr { return l.tcp.Addr() }
 
 // Provider is the name of the provider that carries the messages.
 func (l *Listener) Provider() string { return l.reactor.Provider() }
+
+// errListenerClosed is what peers in the middle of their handshakes are told.
+var errListenerClosed = fmt.Errorf("the listener has been closed: %w", net.ErrClosed)
 
 // AcceptConn waits for the next connection that has passed its handshake. After
 // Close the error is net.ErrClosed.
@@ -88,7 +106,7 @@ func (l *Listener) AcceptConn(ctx context.Context) (*Conn, error) {
 	}
 	select {
 	case c := <-l.accepted:
-		<-l.places
+		l.admitted.leave()
 		return c, nil
 	case <-l.ctx.Done():
 		return nil, &ConnError{Op: "accept", Peer: l.Addr(), Kind: net.ErrClosed}
@@ -113,45 +131,54 @@ func (l *Listener) Close() error {
 			}
 			break
 		}
+		l.reactor.log.Info("weft: listener closed", "address", l.Addr())
 		l.closeErr = errors.Join(err, l.reactor.drop())
 	})
 	return l.closeErr
 }
 
 func (l *Listener) loop() {
+	wear(l.reactor.labels.handshake)
 	defer l.workers.Done()
 	for {
-		// Beyond the limit, peers wait in the system's queue.
-		select {
-		case l.places <- struct{}{}:
-		case <-l.ctx.Done():
-			return
-		}
 		tcp, err := l.tcp.Accept()
 		if err != nil {
-			<-l.places
 			if l.ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
 				return
 			}
 			// Out of descriptors, say: others may be closed soon.
-			l.reactor.log.Warn("weft: accepting a control connection", "error", err)
+			l.warnings.log(l.reactor.log, "weft: accepting a control connection", "error", err)
 			select {
 			case <-time.After(10 * time.Millisecond):
 			case <-l.ctx.Done():
 			}
 			continue
 		}
+		ctx, drop := context.WithCancelCause(l.ctx)
+		v := &visitor{tcp: tcp, drop: drop}
+		// Beyond the limit, peers wait in the system's queue.
+		if !l.admitted.enter(l.ctx, v) {
+			drop(nil)
+			tcp.Close()
+			return
+		}
 		l.workers.Add(1)
-		go l.shake(tcp)
+		go l.shake(ctx, v)
 	}
 }
 
-func (l *Listener) shake(tcp net.Conn) {
+func (l *Listener) shake(ctx context.Context, v *visitor) {
+	wear(l.reactor.labels.handshake)
 	defer l.workers.Done()
-	c, err := l.reactor.accept(l.ctx, tcp)
+	defer v.drop(nil)
+	o := newOpening(v.tcp)
+	o.spoke = func() { l.admitted.spoke(v) }
+	o.introduced = func() { l.admitted.stays(v) }
+	c, err := l.reactor.accept(ctx, o, l.tls)
+	l.admitted.stays(v)
 	if err != nil {
-		<-l.places
-		l.reactor.log.Warn("weft: handshake failed", "peer", tcp.RemoteAddr(), "error", err)
+		l.admitted.leave()
+		l.warnings.log(l.reactor.log, "weft: handshake failed", "peer", v.tcp.RemoteAddr(), "error", err)
 		return
 	}
 	l.accepted <- c

@@ -15,7 +15,10 @@ import (
 	"github.com/weft-go/weft/internal/testenv"
 )
 
-func TestMain(m *testing.M) { fabrictest.Main(m) }
+func TestMain(m *testing.M) {
+	playRole()
+	fabrictest.Main(m)
+}
 
 // patience is far beyond what any test needs on a slow machine.
 const patience = 60 * time.Second
@@ -34,7 +37,7 @@ var settings = []setting{
 	{name: "fake"},
 	{name: "fake-faults", faults: fabrictest.Faults{Reorder: 0.6, Refuse: 0.3, Delay: 3}},
 	{name: "fake-registered", faults: fabrictest.Faults{Reorder: 0.3, RefuseEveryOther: true}, device: fabrictest.DeviceConfig{NeedsRegistration: true, MaxInject: 16}},
-	{name: "fake-narrow", device: fabrictest.DeviceConfig{MaxOperations: 8, UnexpectedLimit: 16}},
+	{name: "fake-narrow", device: fabrictest.DeviceConfig{MaxOperations: 8, UnexpectedLimit: 16, MasksMissWaiting: true}},
 	{name: "sockets", provider: "sockets"},
 	{name: "tcp", provider: "tcp"},
 	{name: "shm", provider: "shm"},

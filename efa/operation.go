@@ -16,6 +16,7 @@ const (
 	payloadReceive
 	messageSend // a part of a write
 	controlSend
+	plainReceive // of a length, for the attached connections of one id
 )
 
 // operation is one thing to post, from being queued until the device lets go of
@@ -31,22 +32,29 @@ type operation struct {
 	tag  uint64
 	// ignore is for receives.
 	ignore uint64
+	// plain is for a plainReceive.
+	plain *plainID
 
 	buf        []byte
 	descriptor fabric.Descriptor
 	fixed      bool
 	buffer     *buffer // to be given back, if buf is in one
+	copied     []byte  // likewise, of the shelf
 	// registration is of buf alone, where the device needs one.
 	registration fabric.Registration
 	pinner       runtime.Pinner
 
 	write  *write
 	ticket tagged.Ticket
-	token  fabric.Token
+	// group is how many messages are in one length message, the ticket being
+	// that of the first; 0 if no more may join.
+	group int
+	token fabric.Token
 	// payload is that of a length message with one. It is in no queue, but goes
 	// out with its length; announced says that it is on its own since that has
 	// been posted.
 	payload   *operation
+	isPayload bool
 	announced bool
 
 	// The connection's list of its operations.
@@ -125,6 +133,9 @@ func (r *Reactor) newOperation(c *Conn, p purpose) *operation {
 // freeOperation ends an operation that the device does not hold.
 func (r *Reactor) freeOperation(op *operation) {
 	if c := op.conn; c != nil {
+		if c.gathering == op {
+			c.gathering = nil
+		}
 		if op.prev != nil {
 			op.prev.next = op.next
 		} else {
@@ -137,7 +148,12 @@ func (r *Reactor) freeOperation(op *operation) {
 	if op.buffer != nil {
 		r.buffers.give(op.buffer)
 	}
+	if op.copied != nil {
+		op.conn.copied -= len(op.copied)
+		r.shelf.give(op.copied)
+	}
 	if op.registration != nil {
+		r.stats.Crossings++
 		if err := op.registration.Close(); err != nil {
 			r.log.Warn("weft: closing a registration", "error", err)
 		}
@@ -153,6 +169,7 @@ func (r *Reactor) lend(op *operation, buf []byte) error {
 		return nil
 	}
 	op.pinner.Pin(&buf[0])
+	r.stats.Crossings++
 	registration, err := r.device.Register(buf)
 	if err != nil {
 		op.pinner.Unpin()

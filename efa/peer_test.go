@@ -3,6 +3,7 @@ package efa
 import (
 	"encoding/binary"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -101,7 +102,7 @@ func TestStrayMessages(t *testing.T) {
 		good, goodEnd := join(t, from, to)
 		other, otherEnd := join(t, third, to)
 		before := to.Stats().Dropped
-		other.sendRaw(tagged.LengthTag(0, 7), lengthOf(5, 1, 2, 3, 4, 5))
+		other.sendRaw(tagged.LengthTag(tagged.HandshakeID, 7), lengthOf(5, 1, 2, 3, 4, 5))
 		other.sendRaw(tagged.LengthTag(1<<30-1, 7), lengthOf(0))
 		// In the name of the first.
 		other.sendRaw(tagged.LengthTag(good.remoteID, 0), lengthOf(3, 1, 2, 3))
@@ -115,7 +116,7 @@ func TestStrayMessages(t *testing.T) {
 		n, err = goodEnd.ReadMessage(ctx, buf)
 		require.NoError(t, err)
 		require.Equal(t, "genuine", string(buf[:n]))
-		require.Eventually(t, func() bool { return to.Stats().Dropped-before == 4 }, patience, 1e6)
+		require.Eventually(t, func() bool { return to.Stats().Dropped-before == 4 }, patience, time.Millisecond)
 		closeBoth(t, good, goodEnd)
 		closeBoth(t, other, otherEnd)
 	})

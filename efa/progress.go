@@ -43,8 +43,17 @@ type call struct {
 	conn    *Conn
 	buf     []byte
 	size    bool // a read that wants to know the size only
-	// callback is for a write that nobody waits for.
-	callback func(error)
+	// callback and completion are for a write that nobody waits for; sending is
+	// the call of its Request, while this one waits until it is taken.
+	callback   func(error)
+	completion *Completion
+	sending    *call
+	pending    *pending
+	flush      *flush
+	lent       *Buffer // of a WriteBuffer
+	// stream: bytes are wanted, or sent, wherever messages begin and end; aside:
+	// and the device is not to have buf, because the call may have to return.
+	stream, aside bool
 
 	// Set by the leader, then done.
 	n   int
@@ -80,8 +89,10 @@ func (k *call) free() {
 	case <-k.bell:
 	default:
 	}
-	k.conn, k.buf, k.size, k.write = nil, nil, false, nil
-	k.n, k.err, k.callback, k.cancelled, k.abandoned = 0, nil, nil, nil, 0
+	k.conn, k.buf, k.size, k.stream, k.aside, k.write = nil, nil, false, false, false, nil
+	k.n, k.err, k.cancelled, k.abandoned = 0, nil, nil, 0
+	k.callback, k.completion, k.sending, k.pending, k.flush = nil, nil, nil, nil, nil
+	k.lent = nil
 	k.request = request{}
 	k.done.Store(false)
 	calls.Put(k)
@@ -91,6 +102,7 @@ func (k *call) free() {
 // what follows here rings for nothing.
 func (k *call) finish(n int, err error) {
 	k.n, k.err = n, err
+	k.conn.countError(err)
 	k.done.Store(true)
 	// The caller sets parked and then looks at done: one of the two is seen.
 	if k.parked.Load() {
@@ -183,6 +195,8 @@ const (
 	// and mostMisses how many longer ones in a row it takes to stop trying.
 	shortWait  = 4 * longSpin
 	mostMisses = 16
+	// mostSkipped is how many calls may be served without a turn in between.
+	mostSkipped = 15
 	// idleCheck is how often the background looks whether callers still drive.
 	idleCheck = time.Millisecond
 )
@@ -226,7 +240,13 @@ func (r *Reactor) await(ctx context.Context, k *call) {
 // drive leads until the call is done, and says true, or until waiting any
 // longer would cost more than it saves: then the caller counts as parked.
 func (r *Reactor) drive(k *call, ended <-chan struct{}) bool {
-	r.step(0)
+	if r.takeIn(); !k.done.Load() || r.pending() || r.skipped >= mostSkipped {
+		r.step(0)
+	} else {
+		// It has what it came for: many reads of what is here already, or writes
+		// that wait for the reader, need no turn each.
+		r.skipped++
+	}
 	if !k.done.Load() && r.attributes.Spin {
 		r.spin(k, ended)
 	}
@@ -237,6 +257,7 @@ func (r *Reactor) drive(k *call, ended <-chan struct{}) bool {
 		return true
 	}
 	r.parked.Add(1)
+	r.stats.Parks++
 	r.callBackground(r.leave())
 	return false
 }
@@ -303,10 +324,13 @@ type followers struct {
 	head  *call
 	tail  *call
 	count atomic.Int32
+	// Of all times: how many there were, and how many were woken to lead.
+	total, handOvers uint64
 }
 
 func (f *followers) add(k *call) {
 	f.mu.Lock()
+	f.total++
 	k.following = true
 	if k.prev = f.tail; k.prev != nil {
 		k.prev.next = k
@@ -354,6 +378,7 @@ func (f *followers) wake() bool {
 		f.unlink(k)
 		k.ring()
 		if !k.done.Load() {
+			f.handOvers++
 			return true
 		}
 	}
@@ -375,11 +400,12 @@ func (r *Reactor) callBackground(pending bool) {
 
 // background drives while nobody else does.
 func (r *Reactor) background() {
+	wear(r.labels.reactor)
 	defer close(r.backgroundEnded)
 	timer := time.NewTimer(idleCheck)
 	defer timer.Stop()
 	var seen uint64
-	called := false
+	called, waited := false, false
 	for !r.closed.Load() {
 		turns := r.callerTurns.Load()
 		if (turns == seen || called) && r.lead() {
@@ -387,6 +413,8 @@ func (r *Reactor) background() {
 			seen = turns
 			active := r.step(0) > 0
 			armed := !active && r.device.Arm()
+			r.countBackground(waited, active)
+			waited = false
 			broken := r.broken != nil
 			pending := r.leave()
 			switch {
@@ -400,8 +428,10 @@ func (r *Reactor) background() {
 			case pending:
 				// What was refused is offered again soon, whatever comes.
 				r.device.Wait(time.Millisecond)
+				waited = true
 			default:
 				r.device.Wait(time.Second)
+				waited = true
 			}
 			continue
 		}

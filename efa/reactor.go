@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -45,6 +46,7 @@ type Reactor struct {
 	completions []fabric.Completion
 	operations  operationTable
 	buffers     bufferPool
+	lent        lentPool // has a lock of its own
 	shelf       shelf
 	arbiter     tagged.Arbiter[*operation]
 	// halves are payloads that were refused after their lengths were posted.
@@ -54,28 +56,25 @@ type Reactor struct {
 	shared      operationQueue // the shared receives that are to be posted
 	payloads    operationQueue // likewise, of payloads
 	payloadRoom int            // how many more of them may be in the device
+	lengthRoom  int            // likewise, of receives for lengths of attached connections
 	table       connTable
+	plain       plainTable // the attached connections; see plain.go
 	peers       map[string]*peer
 	freeWrites  writeList
 	cancelled   []*operation
 	turns       uint64
-	failures    int // of the shared receives, in a row
+	skipped     int           // calls that were served since the last turn
+	failures    int           // of the shared receives, in a row
+	emptied     chan struct{} // of a Close that waits for the connections
 	abandoned   uint64
 	broken      error
-	stats       Stats
+	stats       Stats        // what is counted under the role
+	retired     MessageStats // of the connections that have left the table
 
-	callbacks callbackQueue
-}
-
-// Stats are counts of a reactor since its beginning.
-type Stats struct {
-	// Turns is the number of crossings into C.
-	Turns uint64
-	// Dropped is the number of messages that belonged to no connection, or did
-	// not come from the connection's peer.
-	Dropped uint64
-	// Connections is the number of connections that the device still serves.
-	Connections int
+	labels             labels
+	warnings           throttle
+	callbacks          callbackQueue
+	accepting, dialing handshakeCounts
 }
 
 const (
@@ -90,11 +89,11 @@ const (
 func Open(config *Config) (*Reactor, error) {
 	c, err := config.withDefaults()
 	if err != nil {
-		return nil, err
+		return nil, config.abandon(err)
 	}
 	r, err := open(c, "")
 	if err != nil {
-		return nil, err
+		return nil, config.abandon(err)
 	}
 	// The program's own: it does not end with its last connection.
 	r.retain()
@@ -116,14 +115,16 @@ func open(c Config, source string) (*Reactor, error) {
 		}
 	}
 	r := &Reactor{
-		config: c, device: device, attributes: device.Attributes(), address: device.LocalAddress(), log: c.Logger,
+		config: c, device: device, attributes: device.Attributes(), address: device.LocalAddress(),
 		bell: make(chan struct{}, 1), backgroundEnded: make(chan struct{}),
 		posts: make([]fabric.Op, batchSize), batch: make([]*operation, batchSize),
 		gathered:    make([]*operation, batchSize/2),
 		completions: make([]fabric.Completion, batchSize),
 		peers:       make(map[string]*peer),
 	}
-	r.config.MaxMessage = int64(min(uint64(c.MaxMessage), r.attributes.MaxMessage))
+	r.log = loggerFor(c.Logger, r.attributes.Provider)
+	r.labels = newLabels(r.attributes.Provider)
+	r.callbacks.labels = r.labels.callbacks
 	r.config.EagerLimit = min(c.EagerLimit, int(min(r.attributes.MaxMessage, 1<<20))-tagged.LengthSize)
 	if r.config.EagerLimit < 0 || r.attributes.MaxOperations < 4 {
 		return nil, errors.Join(&DeviceError{&fabric.Error{
@@ -131,11 +132,13 @@ func open(c Config, source string) (*Reactor, error) {
 			Detail: "a device must carry messages of 8 bytes and 4 operations at once",
 		}}, device.Close())
 	}
+	r.lent.limit = c.MaxBufferBytes
 	r.buffers = newBufferPool(device, max(tagged.LengthSize+r.config.EagerLimit, tagged.ControlSize))
 	if err := r.postReceives(); err != nil {
 		return nil, errors.Join(err, device.Close(), r.buffers.close())
 	}
 	go r.background()
+	r.logOpen()
 	return r, nil
 }
 
@@ -146,10 +149,11 @@ func (r *Reactor) postReceives() error {
 	// A quarter is for payloads, and a quarter left for sends: neither can take
 	// all the room while it waits for the other side's other kind.
 	r.payloadRoom = max(r.attributes.MaxOperations/4, 1)
+	r.lengthRoom = r.attributes.MaxOperations / 16
 	controls := min(controlBuffers, max(room/4, 1))
 	for i := range min(lengthBuffers, room-controls) + controls {
 		op := r.newOperation(nil, lengthReceive)
-		op.tag, op.ignore = tagged.KLength, tagged.LengthIgnore
+		op.tag, op.ignore = tagged.SharedLength, tagged.SharedIgnore
 		size := tagged.LengthSize + r.config.EagerLimit
 		if i < controls {
 			op.purpose, op.tag, op.ignore = controlReceive, tagged.KControl, tagged.ControlIgnore
@@ -164,18 +168,13 @@ func (r *Reactor) postReceives() error {
 	return nil
 }
 
+// copyLimit is the longest message that the reactor's own buffers hold.
+func (r *Reactor) copyLimit() int {
+	return min(r.buffers.sizes[1], int(min(r.attributes.MaxMessage, 1<<20))) - tagged.LengthSize
+}
+
 // Provider is the name of the device's provider, such as "tcp;ofi_rxm".
 func (r *Reactor) Provider() string { return r.attributes.Provider }
-
-// Stats returns the counts so far.
-func (r *Reactor) Stats() Stats {
-	var s Stats
-	r.do(func() {
-		s = r.stats
-		s.Turns, s.Connections = r.turns, r.table.count
-	})
-	return s
-}
 
 // Close ends every connection at once, and the device: pending calls end with
 // net.ErrClosed. Connections that were closed before have delivered everything.
@@ -185,17 +184,19 @@ func (r *Reactor) Close() error {
 }
 
 func (r *Reactor) close() error {
+	// What was cancelled gets a moment to end: tcp of libfabric 1.17 may die of
+	// SIGSEGV when an endpoint is closed in the middle of a long message.
+	select {
+	case <-r.failAll():
+	case <-time.After(letGoOfDevice):
+	}
 	r.do(func() {
-		for _, c := range r.table.slots {
-			if c != nil {
-				r.fail(c, net.ErrClosed, nil)
-			}
-		}
 		if r.broken == nil {
 			r.broken = net.ErrClosed
 		}
 		// What was asked for from now on finds the reactor broken.
 		r.closed.Store(true)
+		r.endAll(net.ErrClosed)
 	})
 	select {
 	case r.bell <- struct{}{}:
@@ -215,9 +216,42 @@ func (r *Reactor) close() error {
 			r.ended(op, net.ErrClosed)
 		}
 	}
-	err = errors.Join(err, r.buffers.close())
+	err = errors.Join(err, r.buffers.close(), r.lent.close())
 	r.leave()
+	r.logClosed(err)
 	return err
+}
+
+// letGoOfDevice is how long Close waits for what was cancelled.
+const letGoOfDevice = 200 * time.Millisecond
+
+// failAll ends every connection; what it returns is closed when the device holds
+// nothing of any.
+func (r *Reactor) failAll() <-chan struct{} {
+	emptied := make(chan struct{})
+	r.do(func() {
+		r.endAll(net.ErrClosed)
+		r.emptied = emptied
+		r.tellEmptied()
+	})
+	return emptied
+}
+
+// endAll ends every connection, and nobody waits for one to leave any more.
+func (r *Reactor) endAll(why error) {
+	// They leave the tables as they end.
+	for _, c := range slices.Collect(r.connections()) {
+		r.fail(c, why, nil)
+	}
+	r.plain.tellLeft()
+}
+
+// tellEmptied tells who closes the reactor that no connection is left.
+func (r *Reactor) tellEmptied() {
+	if r.emptied != nil && (r.broken != nil || r.table.count+r.plain.count == 0) {
+		close(r.emptied)
+		r.emptied = nil
+	}
 }
 
 // do runs f in the progress role and waits for it.
@@ -269,7 +303,9 @@ func (r *Reactor) step(spins int) int {
 	}
 	reaped, err := r.device.Turn(r.posts[:n], r.completions, spins)
 	r.turns++
+	r.skipped = 0
 	posted := r.settle(n)
+	r.countTurn(n, posted, reaped)
 	for i := range reaped {
 		c := &r.completions[i]
 		op := r.operations.all[c.Context]
@@ -279,6 +315,7 @@ func (r *Reactor) step(spins int) int {
 	}
 	if err == nil && (reaped == 0 || r.turns%eventsEvery == 0) && r.turns%16 == 0 {
 		err = r.device.Errors()
+		r.stats.Crossings++
 	}
 	if err != nil {
 		r.breakDown(err)
@@ -295,10 +332,16 @@ func (r *Reactor) letGo(op *operation) {
 }
 
 func (r *Reactor) stage(op *operation, post *fabric.Op) {
+	if op.group > 0 && op.conn.gathering == op {
+		op.conn.gathering = nil
+	}
 	post.Kind = op.kind
 	post.Tag, post.Ignore = op.tag, op.ignore
 	post.Buf, post.Descriptor, post.Fixed = op.buf, op.descriptor, op.fixed
 	post.Context = uint64(op.index)
+	if r.attributes.MasksMissWaiting {
+		stageExact(op, post)
+	}
 	if op.kind == fabric.OpTaggedReceive {
 		// Never from a named peer: several providers match a mixture wrongly.
 		post.Peer = fabric.AddressAny
@@ -320,8 +363,9 @@ func (r *Reactor) settle(n int) (posted int) {
 		op, post := r.batch[i], &r.posts[i]
 		switch post.Result {
 		case fabric.Refused:
+			r.countRefused(op)
 			switch op.purpose {
-			case lengthReceive, controlReceive:
+			case lengthReceive, controlReceive, plainReceive:
 				r.shared.putBack(op)
 			case payloadReceive:
 				r.payloads.putBack(op)
@@ -329,8 +373,11 @@ func (r *Reactor) settle(n int) (posted int) {
 				switch {
 				case op.announced:
 					r.halves.putBack(op)
-				case op.write == nil:
+				case !op.isPayload:
 					r.arbiter.PutBack(&op.conn.queue, op)
+					if op.group > 0 && op.conn.queue.Len() == 1 {
+						op.conn.gathering = op
+					}
 				}
 				// A payload whose length was refused too goes with that.
 			}
@@ -353,10 +400,15 @@ func (r *Reactor) settle(n int) (posted int) {
 			r.ended(op, err)
 			posted++
 		case post.Result == fabric.Posted && op.kind == fabric.OpTaggedInject:
+			op.conn.stats.Injected++
 			r.ended(op, nil)
 		case post.Result == fabric.Posted && op.conn != nil && op.conn.failure != nil:
 			// It was on its way when its connection failed.
 			_ = r.device.Cancel(op.token)
+			r.stats.Crossings++
+		case post.Result == fabric.Posted && op.plain != nil && op.plain.closing:
+			_ = r.device.Cancel(op.token)
+			r.stats.Crossings++
 		}
 		r.batch[i] = nil
 	}
@@ -371,13 +423,10 @@ func (r *Reactor) breakDown(err error) {
 	if r.broken != nil {
 		return
 	}
-	r.log.Error("weft: device failed", "provider", r.attributes.Provider, "error", err)
+	r.log.Error("weft: device failed", "error", err)
 	r.broken = &DeviceError{err}
-	for _, c := range r.table.slots {
-		if c != nil {
-			r.fail(c, r.broken, nil)
-		}
-	}
+	r.endAll(r.broken)
+	r.tellEmptied()
 }
 
 // peer is an address that connections share: not every provider knows an
@@ -395,6 +444,7 @@ func (r *Reactor) insert(address []byte) (*peer, error) {
 		p.refs++
 		return p, nil
 	}
+	r.stats.Crossings++
 	a, err := r.device.Insert(address)
 	if err != nil {
 		return nil, err
@@ -421,6 +471,7 @@ func (r *Reactor) remove(p *peer) {
 		return
 	}
 	delete(r.peers, p.name)
+	r.stats.Crossings++
 	if err := r.device.Remove(p.address); err != nil && !fabric.IsClosed(err) {
 		r.log.Warn("weft: removing a peer", "error", err)
 	}

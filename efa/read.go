@@ -16,8 +16,9 @@ import (
 type inbound struct {
 	length int64
 	// data is where the payload is, or is being received to: memory from the
-	// shelf, or a reader's.
+	// shelf, or a reader's. got is how much of it is there, if it comes in pieces.
 	data []byte
+	got  int
 	// reader is who waits for it, if data is the reader's.
 	reader *call
 	// owner is set once the reader has given up: data is not the shelf's.
@@ -26,6 +27,8 @@ type inbound struct {
 	op *operation
 	// whole: the payload is here.
 	whole bool
+	// counted is how much of plainConn.held is this message's.
+	counted int64
 }
 
 // lender is a reader that gave up while the device was writing to its buffer.
@@ -40,6 +43,9 @@ func (in *inbound) abandon(err error) {
 
 // completed sorts the completion of an operation.
 func (r *Reactor) completed(op *operation, done *fabric.Completion) {
+	if r.attributes.MasksMissWaiting && done.HasImmediate {
+		done.Tag = done.Immediate
+	}
 	switch op.purpose {
 	case lengthReceive:
 		r.lengthArrived(op, done)
@@ -48,7 +54,11 @@ func (r *Reactor) completed(op *operation, done *fabric.Completion) {
 		r.controlArrived(op, done)
 		r.receiveAgain(op, done.Err)
 	case payloadReceive:
-		r.payloadArrived(op, done)
+		if op.conn.plain == nil || !r.sorted(op, done) {
+			r.payloadArrived(op, done)
+		}
+	case plainReceive:
+		r.announced(op, done)
 	default:
 		r.ended(op, done.Err)
 	}
@@ -80,8 +90,7 @@ func (r *Reactor) ended(op *operation, err error) {
 		r.payloadArrived(op, &fabric.Completion{Err: err})
 		return
 	case messageSend, controlSend:
-		purpose, ticket, w := op.purpose, op.ticket, op.write
-		gone := operation{purpose: purpose, ticket: ticket, write: w}
+		gone := operation{purpose: op.purpose, tag: op.tag, ticket: op.ticket, write: op.write, group: op.group}
 		// First out of the list, so that an end that this brings about finds
 		// the connection without it.
 		r.freeOperation(op)
@@ -102,15 +111,16 @@ func (r *Reactor) lengthArrived(op *operation, done *fabric.Completion) {
 	if c == nil {
 		return
 	}
-	length, payload, err := tagged.ParseLength(op.buf[:done.Len], r.config.MaxMessage, c.eagerLimit)
-	if err == nil {
-		err = c.granting.Arrived(length)
+	message := op.buf[:done.Len]
+	if c.gathers && tagged.IsGroup(message) {
+		if err := r.groupArrived(c, id, message); err != nil {
+			r.fail(c, ErrProtocol, err)
+		}
+		return
 	}
-	if c.arrived++; err == nil && c.finished && c.arrived > c.remoteCount {
-		err = fmt.Errorf("a message after the last of %d", c.remoteCount)
-	}
+	length, payload, err := tagged.ParseLength(message, r.config.MaxMessage, c.eagerLimit)
 	if err == nil {
-		_, err = c.reads.Arrive(id, inbound{length: length})
+		err = r.announce(c, id, length)
 	}
 	if err != nil {
 		r.fail(c, ErrProtocol, err)
@@ -122,6 +132,22 @@ func (r *Reactor) lengthArrived(op *operation, done *fabric.Completion) {
 	}
 	r.receivePayload(c, id)
 	r.pump(c)
+}
+
+// announce notes a message whose length has arrived, or says what is wrong.
+func (r *Reactor) announce(c *Conn, id uint32, length int64) error {
+	if length > r.config.MaxMessage {
+		return &tagged.LengthError{Problem: tagged.LengthAboveMaximum, Length: length, Limit: r.config.MaxMessage}
+	}
+	if err := c.granting.Arrived(length); err != nil {
+		return err
+	}
+	if c.arrived++; c.finished && c.arrived > c.remoteCount {
+		return fmt.Errorf("a message after the last of %d", c.remoteCount)
+	}
+	c.stats.arrival(id)
+	_, err := c.reads.Arrive(id, inbound{length: length})
+	return err
 }
 
 // sender finds the connection that a message belongs to, and checks that its
@@ -136,19 +162,21 @@ func (r *Reactor) sender(done *fabric.Completion, want tagged.Kind) (c *Conn, id
 	// A connection that has ended, somebody who is not the peer, or a message
 	// that is too long for any: nothing that a connection should suffer from.
 	r.stats.Dropped++
-	r.log.Debug("weft: message dropped", "tag", done.Tag, "source", done.Source, "error", done.Err)
+	r.logDropped(done)
 	return nil, 0
 }
 
 // arrivedWhole takes in a message that came with its length.
 func (r *Reactor) arrivedWhole(c *Conn, id uint32, payload []byte) {
 	in, _ := c.reads.Get(id)
-	if id == c.reads.Next() && len(c.readers) > 0 && !c.readers[0].size && len(payload) <= len(c.readers[0].buf) {
+	c.stats.ReceivedBytes += uint64(len(payload))
+	if id == c.reads.Next() && c.readerFor(int64(len(payload))) {
 		// Straight to whom it is for.
 		k := c.popReader()
 		n := copy(k.buf, payload)
 		_ = c.reads.Finish(id, nil)
 		c.received++
+		c.stats.Direct++
 		r.consume(c)
 		k.finish(n, nil)
 	} else {
@@ -159,6 +187,7 @@ func (r *Reactor) arrivedWhole(c *Conn, id uint32, payload []byte) {
 		c.received++
 	}
 	r.pump(c)
+	r.answerFlush(c)
 	r.settleEnd(c)
 }
 
@@ -172,28 +201,38 @@ const mostPayloads = 8
 // waits for its reader, and one beyond mostPayloads for those before it.
 func (r *Reactor) receivePayload(c *Conn, id uint32) {
 	in, _ := c.reads.Get(id)
+	if c.plain != nil {
+		if r.prepare(c, id, in) {
+			r.postPayload(c, id, in)
+		}
+		return
+	}
 	front := id == c.reads.Next()
 	switch {
 	case c.receiving >= mostPayloads:
 		c.unposted = true
 		return
-	case front && len(c.readers) > 0 && !c.readers[0].size && in.length <= int64(len(c.readers[0].buf)):
+	case front && c.readerFor(in.length) && !c.readers[0].aside:
 		in.reader = c.popReader()
 		in.data = in.reader.buf[:in.length]
-	case in.length <= r.config.WindowBytes || c.locallyClosed:
+	case in.length <= r.config.WindowBytes || c.locallyClosed || front && len(c.readers) > 0 && c.readers[0].stream:
 		in.data = r.shelf.take(int(in.length))
 	default:
 		return
 	}
 	r.postPayload(c, id, in)
+	if in.op != nil && in.length > r.config.WindowBytes {
+		r.sendControl(c, tagged.Control{Type: tagged.ControlReady, Messages: c.consumed + uint64(id-c.reads.Next())})
+	}
 }
 
-// postPayload posts the receive of a payload to where it is to go.
+// postPayload posts the receive of a payload, or of its next piece, to where it is
+// to go.
 func (r *Reactor) postPayload(c *Conn, id uint32, in *inbound) {
 	op := r.newOperation(c, payloadReceive)
 	op.kind, op.id = fabric.OpTaggedReceive, id
 	op.tag = tagged.PayloadTag(c.id, id)
-	if err := r.lend(op, in.data); err != nil {
+	if err := r.lend(op, in.data[in.got:min(in.got+c.piece, len(in.data))]); err != nil {
 		r.freeOperation(op)
 		if k := in.reader; k != nil {
 			// It waits in line for the end of the connection.
@@ -240,6 +279,14 @@ func (r *Reactor) payloadArrived(op *operation, done *fabric.Completion) {
 		r.postPayload(c, id, in)
 		return
 	}
+	want := min(c.piece, int(in.length)-in.got)
+	if done.Err == nil && done.Len == want && c.failure == nil && !c.over {
+		c.stats.pieceReceived(want, in.length)
+		if in.got += want; int64(in.got) < in.length {
+			r.postPayload(c, id, in)
+			return
+		}
+	}
 	defer r.receiveMore(c)
 	if in.owner != nil {
 		defer close(in.owner.released)
@@ -262,8 +309,8 @@ func (r *Reactor) payloadArrived(op *operation, done *fabric.Completion) {
 	case err != nil:
 		// It was announced and cannot be had: on shm, say, its sender is dead.
 		r.fail(c, ErrPeerLost, err)
-	case int64(done.Len) != in.length:
-		err = fmt.Errorf("a payload of %d bytes where %d were announced", done.Len, in.length)
+	case done.Len != want:
+		err = fmt.Errorf("a payload of %d bytes where %d were announced", done.Len, want)
 		r.fail(c, ErrProtocol, err)
 	}
 	// A failure may have ended the reader, but not moved the message.
@@ -284,7 +331,9 @@ func (r *Reactor) payloadArrived(op *operation, done *fabric.Completion) {
 	}
 	_ = c.reads.Finish(id, nil)
 	c.received++
+	c.stats.ReceivedBytes += uint64(in.length)
 	in.whole = true
+	in.data = in.data[:in.length] // where an id is shared, it is longer
 	if in.owner != nil {
 		// The device wrote to memory of a reader that gave up, and will have it
 		// back: the message moves.
@@ -294,12 +343,14 @@ func (r *Reactor) payloadArrived(op *operation, done *fabric.Completion) {
 	}
 	if k := in.reader; k != nil {
 		in.reader = nil
+		c.stats.Direct++
 		n := len(in.data)
 		in.data = nil
 		r.consume(c)
 		k.finish(n, nil)
 	}
 	r.pump(c)
+	r.answerFlush(c)
 	r.settleEnd(c)
 }
 
@@ -309,13 +360,26 @@ func (r *Reactor) consume(c *Conn) {
 	if !ok {
 		return
 	}
+	c.consumed++
+	c.taken = 0
+	r.countRead(c)
 	if in.data != nil {
 		r.shelf.give(in.data)
+	}
+	if c.plain != nil {
+		r.consumed(c, in.counted)
+		return
 	}
 	// A peer that has closed writes no more, and its device may be gone.
 	if !c.granting.Consumed(in.length) || c.failure != nil || c.over || c.finished {
 		return
 	}
+	c.stats.GrantsSent++
+	r.sendControl(c, c.granting.Grant())
+}
+
+// sendControl queues a control message.
+func (r *Reactor) sendControl(c *Conn, m tagged.Control) {
 	op := r.newOperation(c, controlSend)
 	op.tag = tagged.ControlTag(c.remoteID, 0)
 	if err := r.fill(op, tagged.ControlSize); err != nil {
@@ -323,7 +387,7 @@ func (r *Reactor) consume(c *Conn) {
 		r.failLater(c, err)
 		return
 	}
-	tagged.PutControl(op.buf, c.granting.Grant())
+	tagged.PutControl(op.buf, m)
 	op.kind = r.sendKind(tagged.ControlSize)
 	r.arbiter.Push(&c.queue, op)
 }
@@ -336,14 +400,24 @@ func (r *Reactor) controlArrived(op *operation, done *fabric.Completion) {
 	}
 	m, err := tagged.ParseControl(op.buf[:done.Len])
 	if err == nil {
-		err = c.credit.Grant(m.Messages, m.Bytes)
+		switch m.Type {
+		case tagged.ControlCredit:
+			if err = c.credit.Grant(m.Messages, m.Bytes); err == nil {
+				c.credited = max(c.credited, m.Messages)
+				c.stats.GrantsReceived++
+				r.beginWaiting(c)
+			}
+		case tagged.ControlFlush:
+			r.flushAsked(c, m.Messages)
+		case tagged.ControlFlushed:
+			err = r.flushConfirmed(c, m.Messages)
+		case tagged.ControlReady:
+			err = r.readyFor(c, m.Messages)
+		}
 	}
 	if err != nil {
 		r.fail(c, ErrProtocol, err)
-		return
 	}
-	c.credited = max(c.credited, m.Messages)
-	r.beginWaiting(c)
 }
 
 func (c *Conn) popReader() *call {
@@ -354,7 +428,12 @@ func (c *Conn) popReader() *call {
 	return k
 }
 
-// startRead is the request of ReadMessage and MessageSize.
+// readerFor says whether a reader waits that has room for a message of n bytes.
+func (c *Conn) readerFor(n int64) bool {
+	return len(c.readers) > 0 && !c.readers[0].size && n <= int64(len(c.readers[0].buf))
+}
+
+// startRead is the request of ReadMessage, MessageSize and Stream.Read.
 func startRead(r *Reactor, q *request) {
 	c := q.conn
 	c.readers = append(c.readers, q.call)
@@ -382,18 +461,21 @@ func (r *Reactor) pump(c *Conn) {
 		case c.locallyClosed:
 			c.popReader().finish(0, c.error("read", net.ErrClosed))
 		case arrived && k.size && (finished || c.failure == nil):
-			c.popReader().finish(int(in.length), nil)
-		case arrived && in.length > int64(len(k.buf)) && (finished || c.failure == nil):
-			c.popReader().finish(0, &MessageSizeError{Size: in.length, Limit: int64(len(k.buf))})
+			c.popReader().finish(int(in.length)-c.taken, nil)
+		case finished && k.stream:
+			r.takeBytes(c)
+		case arrived && !k.stream && in.length-int64(c.taken) > int64(len(k.buf)) && (finished || c.failure == nil):
+			c.popReader().finish(0, &MessageSizeError{Size: in.length - int64(c.taken), Limit: int64(len(k.buf))})
 		case finished:
 			c.popReader()
-			n := copy(k.buf, in.data)
+			n := copy(k.buf, in.data[c.taken:])
 			r.consume(c)
 			k.finish(n, nil)
+		case c.finished && !arrived && c.received >= c.remoteCount:
+			// Nothing is missing, whatever became of the connection since.
+			c.popReader().finish(0, io.EOF)
 		case c.failure != nil:
 			c.popReader().finish(0, c.error("read", c.failure))
-		case c.finished && !arrived && c.received >= c.remoteCount:
-			c.popReader().finish(0, io.EOF)
 		case arrived && in.op == nil:
 			r.receivePayload(c, id)
 			return
@@ -420,8 +502,14 @@ func (r *Reactor) abandonRead(c *Conn, k *call, err error) {
 	r.abandoned++
 	number := r.abandoned
 	k.cancelled, k.abandoned = err, number
-	if in.op != nil && in.op.posted {
+	// What came of it in pieces already would be lost.
+	if in.op != nil && in.op.posted && in.got == 0 {
 		_ = r.device.Cancel(in.op.token)
+		r.stats.Crossings++
+	}
+	if k.stream {
+		// It waits until it has its buffer back.
+		return
 	}
 	time.AfterFunc(letGoOfRead, func() {
 		r.submit(func() {

@@ -2,7 +2,7 @@ package efa
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"net"
 	"runtime"
 	"sync"
@@ -30,6 +30,27 @@ func (w *wrapped) Register(buf []byte) (fabric.Registration, error) {
 	return w.Device.Register(buf)
 }
 
+// twoDevices opens devices in memory that have no faults yet.
+func twoDevices(t *testing.T, config fabrictest.DeviceConfig) (n *fabrictest.Network, d1, d2 *fabrictest.Device) {
+	t.Helper()
+	n = fabrictest.NewNetwork(fabrictest.Faults{})
+	d1, err := n.Open(config)
+	require.NoError(t, err)
+	d2, err = n.Open(config)
+	require.NoError(t, err)
+	return n, d1, d2
+}
+
+// eventually waits for a condition that belongs to the holder of the progress
+// role.
+func eventually(t *testing.T, r *Reactor, condition func() bool) {
+	t.Helper()
+	require.Eventually(t, func() (holds bool) {
+		r.do(func() { holds = condition() })
+		return holds
+	}, patience, time.Millisecond)
+}
+
 func openOn(t *testing.T, d fabric.Device, config Config) *Reactor {
 	config.Device, config.Logger = d, quiet
 	r, err := Open(&config)
@@ -41,11 +62,7 @@ func openOn(t *testing.T, d fabric.Device, config Config) *Reactor {
 // A write given up by its context: Released must be closed when the device
 // is done.
 func TestReleasedIsClosed(t *testing.T) {
-	n := fabrictest.NewNetwork(fabrictest.Faults{})
-	d1, err := n.Open(fabrictest.DeviceConfig{})
-	require.NoError(t, err)
-	d2, err := n.Open(fabrictest.DeviceConfig{})
-	require.NoError(t, err)
+	n, d1, d2 := twoDevices(t, fabrictest.DeviceConfig{})
 	a, b := join(t, openOn(t, d1, Config{}), openOn(t, d2, Config{}))
 	n.HoldCompletions(d1)
 	ctx, cancel := context.WithCancel(deadline(t))
@@ -71,11 +88,7 @@ func TestReleasedIsClosed(t *testing.T) {
 func TestRegistrationFails(t *testing.T) {
 	for _, side := range []string{"write", "read"} {
 		t.Run(side, func(t *testing.T) {
-			n := fabrictest.NewNetwork(fabrictest.Faults{})
-			d1, err := n.Open(fabrictest.DeviceConfig{NeedsRegistration: true})
-			require.NoError(t, err)
-			d2, err := n.Open(fabrictest.DeviceConfig{NeedsRegistration: true})
-			require.NoError(t, err)
+			_, d1, d2 := twoDevices(t, fabrictest.DeviceConfig{NeedsRegistration: true})
 			w1, w2 := &wrapped{Device: d1}, &wrapped{Device: d2}
 			a, b := join(t, openOn(t, w1, Config{}), openOn(t, w2, Config{}))
 			bad := w1
@@ -91,14 +104,14 @@ func TestRegistrationFails(t *testing.T) {
 					_, err := b.ReadMessage(context.Background(), make([]byte, 10000))
 					ended <- err
 				}()
-				for waiting := false; !waiting; {
-					b.reactor.do(func() { waiting = len(b.readers) == 1 })
-				}
+				eventually(t, b.reactor, func() bool { return len(b.readers) == 1 })
 				go func() { _ = a.WriteMessage(deadline(t), make([]byte, 10000)) }()
 			}
 			select {
 			case err := <-ended:
-				require.Error(t, err)
+				var refused *fabric.Error
+				require.ErrorAs(t, err, &refused)
+				require.Equal(t, "fi_mr_reg", refused.Op)
 			case <-time.After(patience):
 				t.Error("the call never ends")
 			}
@@ -120,13 +133,9 @@ func TestReadersBufferStaysTheReaders(t *testing.T) {
 			_, err := victim.ReadMessage(deadline(t), mine)
 			ended <- err
 		}()
-		for waiting := false; !waiting; {
-			to.do(func() { waiting = len(victim.readers) == 1 })
-		}
+		eventually(t, to, func() bool { return len(victim.readers) == 1 })
 		bad.sendRaw(tagged.LengthTag(bad.remoteID, 0), lengthOf(8000))
-		for gone := false; !gone; {
-			to.do(func() { gone = len(victim.readers) == 0 })
-		}
+		eventually(t, to, func() bool { return len(victim.readers) == 0 })
 		require.NoError(t, bad.CloseNow())
 		require.ErrorIs(t, <-ended, ErrPeerLost)
 		require.NoError(t, victim.Close())
@@ -145,8 +154,11 @@ func TestReadersBufferStaysTheReaders(t *testing.T) {
 // Length messages that are too long harm nobody else.
 func TestTruncatedLengths(t *testing.T) {
 	each(t, func(t *testing.T, bd *bed) {
-		if bd.provider == "tcp" || bd.provider == "shm" {
-			testenv.Need(t, "a flood of truncated messages on "+bd.provider, errors.New("libfabric 1.17 itself crashes on tcp, or loops on shm"))
+		switch v := fabric.LibraryVersion(); {
+		case bd.provider == "tcp" && v.Major < 2:
+			testenv.Need(t, "a flood of truncated messages on tcp", fmt.Errorf("libfabric %s itself crashes", v))
+		case bd.provider == "shm":
+			testenv.Need(t, "a flood of truncated messages on shm", fmt.Errorf("libfabric %s itself never comes to their end", v))
 		}
 		from, to, third := bd.open(t, Config{}), bd.open(t, Config{}), bd.open(t, Config{})
 		good, goodEnd := join(t, from, to)
@@ -154,7 +166,7 @@ func TestTruncatedLengths(t *testing.T) {
 		for range 1100 {
 			bad.sendRaw(tagged.LengthTag(bad.remoteID, 0), make([]byte, 6000))
 		}
-		require.Eventually(t, func() bool { return to.Stats().Dropped >= 1030 }, patience, 1e6)
+		require.Eventually(t, func() bool { return to.Stats().Dropped >= 1030 }, patience, time.Millisecond)
 		require.NoError(t, good.WriteMessage(deadline(t), []byte("hello")))
 		_, err := goodEnd.ReadMessage(deadline(t), make([]byte, 10))
 		require.NoError(t, err)
@@ -165,11 +177,7 @@ func TestTruncatedLengths(t *testing.T) {
 
 // A handshake that fails after the terms were agreed leaves nothing.
 func TestWithdraw(t *testing.T) {
-	n := fabrictest.NewNetwork(fabrictest.Faults{})
-	d1, err := n.Open(fabrictest.DeviceConfig{})
-	require.NoError(t, err)
-	d2, err := n.Open(fabrictest.DeviceConfig{})
-	require.NoError(t, err)
+	_, d1, d2 := twoDevices(t, fabrictest.DeviceConfig{})
 	from, to := openOn(t, d1, Config{}), openOn(t, d2, Config{})
 	good, goodEnd := join(t, from, to)
 	c := to.newConn()
@@ -179,31 +187,22 @@ func TestWithdraw(t *testing.T) {
 	require.NoError(t, to.enterTable(c))
 	require.NoError(t, to.agree(c, from.terms(&Conn{id: 77})))
 	good.sendRaw(tagged.LengthTag(c.id, 0), lengthOf(5000))
-	require.Eventually(t, func() (posted bool) {
-		to.do(func() { posted = c.operations != nil && c.operations.posted })
-		return posted
-	}, patience, 1e6)
+	eventually(t, to, func() bool { return c.operations != nil && c.operations.posted })
 	to.withdraw(c)
-	require.Eventually(t, func() bool { return to.Stats().Connections == 1 }, patience, 1e6,
+	require.Eventually(t, func() bool { return to.Stats().Connections == 1 }, patience, time.Millisecond,
 		"the receive of a connection that never came about is left posted, with its place and its peer")
 	closeBoth(t, good, goodEnd)
 }
 
 // CloseNow is at once, even if Close waits for the peer.
 func TestCloseNowDuringClose(t *testing.T) {
-	n := fabrictest.NewNetwork(fabrictest.Faults{})
-	d1, err := n.Open(fabrictest.DeviceConfig{})
-	require.NoError(t, err)
-	d2, err := n.Open(fabrictest.DeviceConfig{})
-	require.NoError(t, err)
+	n, d1, d2 := twoDevices(t, fabrictest.DeviceConfig{})
 	a, b := join(t, openOn(t, d1, Config{DrainTimeout: time.Hour}), openOn(t, d2, Config{}))
 	n.Partition(d1, d2)
 	require.NoError(t, a.WriteMessage(deadline(t), []byte("x")))
 	closed := make(chan error, 1)
 	go func() { closed <- a.Close() }()
-	for shut := false; !shut; {
-		a.reactor.do(func() { shut = a.locallyClosed })
-	}
+	eventually(t, a.reactor, func() bool { return a.locallyClosed })
 	_ = a.CloseNow()
 	require.Error(t, <-closed, "nobody has confirmed the message")
 	_ = b.CloseNow()
@@ -307,7 +306,8 @@ func TestHandOverToTheDone(t *testing.T) {
 	from, to := bd.open(t, Config{}), bd.open(t, Config{})
 	a1, b1 := join(t, from, to)
 	a2, b2 := join(t, from, to)
-	for try := range 200 {
+	met := false
+	for try := 0; !met && try < 200; try++ {
 		for !to.lead() {
 			runtime.Gosched()
 		}
@@ -323,39 +323,31 @@ func TestHandOverToTheDone(t *testing.T) {
 			}
 		}
 		require.NoError(t, a1.WriteMessage(deadline(t), []byte("x")))
-		var done bool
 		for range 100 {
 			to.step(0)
 			to.followers.mu.Lock()
 			h := to.followers.head
-			done = h != nil && h.done.Load()
+			met = h != nil && h.done.Load()
 			n := to.followers.count.Load()
 			to.followers.mu.Unlock()
-			if done || n < 2 {
+			if met || n < 2 {
 				break
 			}
 		}
 		to.release()
-		if done {
-			stuck := true
-			for end := time.Now().Add(2 * time.Second); stuck && time.Now().Before(end); runtime.Gosched() {
-				stuck = to.followers.count.Load() != 0
-			}
-			if stuck {
-				t.Errorf("try %d: the role was handed to a follower that was done, and the other one was not told", try)
-			}
+		if met {
+			require.Eventually(t, func() bool { return to.followers.count.Load() == 0 }, patience, time.Millisecond,
+				"the role was handed to a follower that was done, and the other one was not told")
 		}
 		require.NoError(t, a2.WriteMessage(deadline(t), []byte("y")))
 		both.Wait()
-		if t.Failed() || done {
-			break
-		}
 	}
+	require.True(t, met, "no leader came to hand over to a follower that was done")
 	closeBoth(t, a1, b1)
 	closeBoth(t, a2, b2)
 }
 
-// shm: clients that come and crash.
+// shm: clients that come and go without a goodbye.
 func TestShmLostPeers(t *testing.T) {
 	bd := newBed(t, setting{name: "shm", provider: "shm"})
 	to := bd.open(t, Config{})

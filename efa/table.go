@@ -1,23 +1,59 @@
 package efa
 
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"iter"
+
+	"github.com/weft-go/weft/tagged"
+)
+
 // The id of a connection is chosen by the side that receives on it: the place in
 // the table in the low bits, and a generation above, so that a message that
-// comes late is not taken for one of the next connection in that place.
+// comes late is not taken for one of the next connection in that place. The
+// highest bit is tagged.HandshakeID, which attached connections have not.
+//
+// Generations begin at random and go through all that there are in steps that
+// differ from place to place: who knows ids of the past cannot count on from
+// them, and an id comes again only after generations-1 others in its place.
 const (
 	slotBits       = 18
-	generationBits = 12
+	generationBits = 11
 	maxSlots       = 1 << slotBits
+	generations    = 1<<generationBits - 1 // 0 is none
 )
+
+// connections are all that the reactor has, attached ones included. None may be
+// added or removed meanwhile.
+func (r *Reactor) connections() iter.Seq[*Conn] {
+	return func(yield func(*Conn) bool) {
+		for _, c := range r.table.slots {
+			if c != nil && !yield(c) {
+				return
+			}
+		}
+		for _, id := range r.plain.ids {
+			for _, c := range id.conns {
+				if !yield(c) {
+					return
+				}
+			}
+		}
+	}
+}
 
 type connTable struct {
 	slots       []*Conn
-	generations []uint16
-	free        []uint32 // used as a queue: a place rests before it is used again
+	generations []generation // one for each slot
+	free        []uint32     // used as a queue: a place rests before it is used again
 	count       int
+	random      []byte // from the system, not used yet
 }
 
-// add gives a connection an id, which is never 0: that is the layout of a
-// connection without a handshake.
+// generation is the last one of a place, and how the next one is come by.
+type generation struct{ value, step uint16 }
+
+// add gives a connection an id.
 func (t *connTable) add(c *Conn, limit int) bool {
 	if t.count >= limit {
 		return false
@@ -30,17 +66,42 @@ func (t *connTable) add(c *Conn, limit int) bool {
 	} else {
 		place = uint32(len(t.slots))
 		t.slots = append(t.slots, nil)
-		t.generations = append(t.generations, 0)
+		t.generations = append(t.generations, generation{t.draw(generations), t.drawStep()})
 	}
-	generation := t.generations[place] + 1
-	if generation >= 1<<generationBits {
-		generation = 1
-	}
-	t.generations[place] = generation
+	g := &t.generations[place]
+	// From 1 to generations, round and round.
+	g.value = (g.value+g.step-1)%generations + 1
 	t.slots[place] = c
 	t.count++
-	c.id = uint32(generation)<<slotBits | place
+	c.id = tagged.HandshakeID | uint32(g.value)<<slotBits | place
 	return true
+}
+
+// draw returns a number from 1 to most. It need not be quite even.
+func (t *connTable) draw(most uint16) uint16 {
+	if len(t.random) == 0 {
+		t.random = make([]byte, 512)
+		// It does not fail.
+		_, _ = rand.Read(t.random)
+	}
+	n := binary.LittleEndian.Uint16(t.random)
+	t.random = t.random[2:]
+	return n%most + 1
+}
+
+// drawStep returns a step that comes through all generations: one that has no
+// divisor in common with their number.
+func (t *connTable) drawStep() uint16 {
+	for {
+		step := t.draw(generations - 1)
+		a, b := uint16(generations), step
+		for b > 0 {
+			a, b = b, a%b
+		}
+		if a == 1 {
+			return step
+		}
+	}
 }
 
 func (t *connTable) find(id uint32) *Conn {

@@ -1,45 +1,49 @@
 package efa
 
 import (
-	"context"
-	"errors"
 	"net"
-	"sync"
 
-	"github.com/weft-go/weft/fabric"
 	"github.com/weft-go/weft/tagged"
 )
 
-// ErrWouldBlock says that too many writes wait already; what was to be written
-// was not taken.
-var ErrWouldBlock = errors.New("efa: too many writes are waiting")
-
-// maxWaiting is how many writes without a goroutine of their own may wait for
-// credit on a connection.
-const maxWaiting = 4096
-
-// write is one message on its way out.
+// write is one message on its way out, or something that waits in line with the
+// messages.
 type write struct {
 	conn *Conn
 	next *write
 	buf  []byte
-	// call waits for the buffer; callback for the end. At most one of them.
-	call     *call
-	callback func(error)
-	// held counts the operations that use buf.
-	held int
+	// call waits for the buffer; callback or completion for the end. At most one
+	// of them.
+	call       *call
+	callback   func(error)
+	completion *Completion
+	// copied: the buffer is the caller's at once, whatever the length. lent is
+	// that of a WriteBuffer.
+	copied bool
+	lent   *Buffer
+	// flush and pending are for what is no message.
+	flush   *flush
+	pending *pending
+	// held counts the operations that use buf, and offset is how much of it they
+	// or earlier ones have sent, if the payload goes in several messages.
+	held   int
+	offset int
 	// released is made when somebody gives up waiting for buf.
 	released chan struct{}
 	// begun: it has its id, and is in the deque.
 	begun bool
 	// popped: the write is out of the deque, its result is known to all.
 	popped bool
+	pieces
+	// queued is what it counts in a list.
+	queued int64
 }
 
 // writeList is a FIFO of writes.
 type writeList struct {
 	head, tail *write
 	length     int
+	bytes      int64
 }
 
 func (l *writeList) push(w *write) {
@@ -50,6 +54,8 @@ func (l *writeList) push(w *write) {
 	}
 	l.tail = w
 	l.length++
+	w.queued = int64(len(w.buf))
+	l.bytes += w.queued
 }
 
 func (l *writeList) pop() *write {
@@ -62,6 +68,7 @@ func (l *writeList) pop() *write {
 	}
 	w.next = nil
 	l.length--
+	l.bytes -= w.queued
 	return w
 }
 
@@ -87,64 +94,55 @@ func (r *Reactor) newWrite(c *Conn, buf []byte) *write {
 
 // freeWrite is for a write that nobody waits for and whose buffer is free.
 func (r *Reactor) freeWrite(w *write) {
+	if w.lent != nil {
+		r.lent.give(w.lent)
+	}
 	*w = write{}
 	r.freeWrites.push(w)
 }
 
-// WriteMessageAsync sends buf as one message and returns without waiting. buf
-// belongs to the connection until done is called, exactly once, with nil or
-// with what ended the connection. The calls of a connection come in the order of
-// writing, from a goroutine of the reactor's, one at a time for all connections
-// of the reactor; they may write and close, and should not block for long.
-//
-// If an error is returned, nothing was taken and done is not called: a message
-// that is too long is a *MessageSizeError, and ErrWouldBlock says that thousands
-// of writes wait for the reader already.
-func (c *Conn) WriteMessageAsync(buf []byte, done func(error)) error {
-	if err := c.checkWrite(context.Background(), buf); err != nil {
-		return err
-	}
-	if done == nil {
-		done = func(error) {}
-	}
-	k := newCall(c, buf)
-	k.callback = done
-	k.request.run = startWrite
-	// The wait is for being taken only, which needs nothing from the peer.
-	_, err := c.wait(context.Background(), k)
-	return err
-}
-
-// startWrite is the request of WriteMessage and WriteMessageAsync.
+// startWrite is the request of WriteMessage.
 func startWrite(r *Reactor, q *request) {
 	k, c := q.call, q.conn
 	if err := r.writable(c); err != nil {
 		k.finish(0, err)
 		return
 	}
-	async := k.callback != nil
-	if async && c.waiting.length >= maxWaiting {
-		k.finish(0, ErrWouldBlock)
-		return
-	}
 	w := r.newWrite(c, k.buf)
-	if async {
-		w.callback = k.callback
-	} else {
-		w.call, k.write = k, w
-	}
-	if c.waiting.length > 0 || !r.begin(w) {
+	w.call, k.write, w.lent = k, w, k.lent
+	r.enqueue(w)
+}
+
+// enqueue begins a write, or has it wait behind those that wait already.
+func (r *Reactor) enqueue(w *write) {
+	c := w.conn
+	switch {
+	case c.waiting.length > 0, w.stream && !r.beginPieces(w), !w.stream && !r.room(w):
+		c.stats.waits(w)
 		c.waiting.push(w)
+	case !w.stream:
+		r.begin(w)
 	}
-	if async {
-		k.finish(0, nil)
+}
+
+// room says whether a write whose turn it is can begin.
+func (r *Reactor) room(w *write) bool {
+	return w.flush != nil || (w.pending == nil && w.conn.hasRoom(int64(len(w.buf))))
+}
+
+// hasRoom says whether a message of n bytes can begin: there is credit for it, or
+// on an attached connection, few enough are under way.
+func (c *Conn) hasRoom(n int64) bool {
+	if c.plain != nil {
+		return c.writes.Len() < c.plain.writes
 	}
+	return c.credit.CanTake(n)
 }
 
 // writable says why nothing can be written, if so.
 func (r *Reactor) writable(c *Conn) error {
 	switch {
-	case c.locallyClosed || c.closing.Load():
+	case c.locallyClosed || c.writingEnded || c.closing.Load():
 		return c.error("write", net.ErrClosed)
 	case c.failure != nil:
 		return c.error("write", c.failure)
@@ -156,93 +154,43 @@ func (r *Reactor) writable(c *Conn) error {
 	return nil
 }
 
-// begin gives a write its id and queues its operations, if there is credit.
-func (r *Reactor) begin(w *write) bool {
-	c := w.conn
-	n := len(w.buf)
-	if !c.credit.Take(int64(n)) {
-		return false
+// begin gives a write its id and queues its operations; there must be room.
+func (r *Reactor) begin(w *write) {
+	if w.flush != nil {
+		r.beginFlush(w)
+		return
 	}
-	id := c.nextWrite
-	c.nextWrite++
-	c.sent++
-	// The payload rides in the length message if it is short. Without one,
-	// there is no second message in any case.
-	eager := n <= c.eagerLimit
-	parts := 2
-	if eager {
-		parts = 1
+	c := w.conn
+	if c.plain == nil {
+		c.credit.Take(int64(len(w.buf)))
 	}
 	w.begun = true
-	ticket := c.writes.Push(w, parts)
-	size := tagged.LengthSize
-	if eager {
-		size += n
-	}
-	length := r.newOperation(c, messageSend)
-	length.tag, length.ticket = tagged.LengthTag(c.remoteID, id), ticket
-	if err := r.fill(length, size); err != nil {
-		// Without memory for its length, the id is lost, and the connection.
-		r.freeOperation(length)
-		r.neverSent(c, ticket, parts, err)
-		return true
-	}
-	length.kind = r.sendKind(size)
-	tagged.PutLength(length.buf, int64(n))
-	if eager {
-		copy(length.buf[tagged.LengthSize:], w.buf)
-		r.arbiter.Push(&c.queue, length)
+	if len(w.buf) > c.eagerLimit {
+		r.sendPair(w, w.buf, w.copied)
+	} else if r.sendEager(w, w.buf) {
 		r.bufferFree(w)
-		return true
 	}
-	payload := r.newOperation(c, messageSend)
-	payload.tag, payload.ticket = tagged.PayloadTag(c.remoteID, id), ticket
-	payload.kind = fabric.OpTaggedSend
-	if err := r.lend(payload, w.buf); err != nil {
-		r.freeOperation(payload)
-		r.freeOperation(length)
-		r.neverSent(c, ticket, parts, err)
-		return true
+	if w.lent != nil {
+		r.callerDone(w)
 	}
-	payload.write = w
-	length.payload = payload
-	w.held++
-	r.arbiter.Push(&c.queue, length)
-	return true
-}
-
-// neverSent ends a connection whose write has its id, but no operations that
-// could end it: the end of the connection is what releases it.
-func (r *Reactor) neverSent(c *Conn, ticket tagged.Ticket, parts int, err error) {
-	for range parts {
-		_ = c.writes.Complete(ticket, err)
-	}
-	r.failLater(c, err)
-}
-
-// sendKind is how a message in one of the reactor's buffers goes out.
-func (r *Reactor) sendKind(size int) fabric.OpKind {
-	if size <= r.attributes.MaxInject {
-		return fabric.OpTaggedInject
-	}
-	return fabric.OpTaggedSend
 }
 
 // failLater ends a connection on which an operation failed, but not while its
 // lists are being worked on.
 func (r *Reactor) failLater(c *Conn, err error) {
-	r.later(func() {
-		if errors.Is(err, fabric.ErrUnreachable) {
-			r.fail(c, ErrPeerLost, err)
-		} else {
-			r.fail(c, &DeviceError{err}, nil)
-		}
-	})
+	broke := c.broke(err)
+	r.later(func() { r.fail(c, broke.Kind, broke.Cause) })
 }
 
 // bufferFree lets a waiting writer go on: its buffer was copied.
 func (r *Reactor) bufferFree(w *write) {
 	w.buf = nil
+	r.callerDone(w)
+}
+
+// callerDone lets a waiting writer go on, whose buffer is not its own any more, or
+// is its own again.
+func (r *Reactor) callerDone(w *write) {
 	if k := w.call; k != nil {
 		w.call, k.write = nil, nil
 		k.finish(0, nil)
@@ -251,9 +199,23 @@ func (r *Reactor) bufferFree(w *write) {
 
 // beginWaiting begins writes that waited for credit.
 func (r *Reactor) beginWaiting(c *Conn) {
-	for c.waiting.head != nil && r.begin(c.waiting.head) {
-		c.waiting.pop()
+	for w := c.waiting.head; w != nil; w = c.waiting.head {
+		if w.stream {
+			if !r.beginPieces(w) {
+				break
+			}
+			c.waiting.pop()
+			continue
+		}
+		if !r.room(w) {
+			break
+		}
+		r.begin(c.waiting.pop())
 	}
+	if w := c.waiting.head; w != nil && w.pending != nil {
+		r.offer(w)
+	}
+	r.tellWritten(c)
 }
 
 // sendEnded is the end of an operation of a write or of a grant.
@@ -267,22 +229,49 @@ func (r *Reactor) sendEnded(c *Conn, op *operation, err error) {
 		return
 	}
 	if w := op.write; w != nil {
+		if left := len(w.buf) - w.offset; left > 0 && !w.stream {
+			if err == nil {
+				err = c.failure
+			}
+			if err == nil {
+				err = r.sendPart(w, op)
+			}
+			if err != nil {
+				for range c.payloads(left) {
+					_ = c.writes.Complete(op.ticket, err)
+				}
+				w.offset = len(w.buf)
+			}
+		}
 		if w.held--; w.held == 0 {
 			if w.released != nil {
 				close(w.released)
 				w.released = nil
 			}
-			if w.popped {
+			switch {
+			case w.stream:
+				r.settlePieces(w)
+			case w.popped:
 				r.freeWrite(w)
 			}
 		}
 	}
 	if err != nil && c.failure == nil {
 		r.failLater(c, err)
+		err = c.broke(err)
+	}
+	if err == nil {
+		c.stats.completion(op.ticket, max(op.group, 1))
 	}
 	// A ticket is unknown if the write was given up.
-	_ = c.writes.Complete(op.ticket, err)
+	for i := range max(op.group, 1) {
+		_ = c.writes.Complete(op.ticket+tagged.Ticket(i), err)
+	}
 	r.releaseWrites(c)
+	if c.failure == nil && c.waiting.head != nil {
+		// A stream may have waited for its copies to become fewer.
+		r.beginWaiting(c)
+	}
 }
 
 // releaseWrites ends the writes at the front of the deque that are finished.
@@ -294,6 +283,9 @@ func (r *Reactor) releaseWrites(c *Conn) {
 		}
 		r.endWrite(w, err)
 	}
+	if c.plain != nil && c.failure == nil {
+		r.beginWaiting(c)
+	}
 	if c.locallyClosed || c.hungUp {
 		r.settleEnd(c)
 	}
@@ -302,9 +294,20 @@ func (r *Reactor) releaseWrites(c *Conn) {
 // endWrite tells whoever waits for a write what became of it.
 func (r *Reactor) endWrite(w *write, err error) {
 	c := w.conn
+	if w.stream {
+		if err != nil && c.writeFailed == nil {
+			c.writeFailed = err
+		}
+		w.open--
+		r.settlePieces(w)
+		return
+	}
 	if err != nil {
 		if c.failure != nil {
 			err = c.failure
+		}
+		if c.writeFailed == nil {
+			c.writeFailed = err
 		}
 		err = c.error("write", err)
 	}
@@ -315,9 +318,18 @@ func (r *Reactor) endWrite(w *write, err error) {
 		w.call, k.write = nil, nil
 		k.finish(0, err)
 	}
-	if w.callback != nil {
+	switch {
+	case w.callback != nil:
+		c.countError(err)
 		r.callbacks.add(w.callback, err)
 		w.callback = nil
+	case w.completion != nil:
+		c.countError(err)
+		w.completion.complete(&r.callbacks, err)
+		w.completion = nil
+	case w.flush != nil:
+		r.flushedLocally(c, w.flush, err)
+		w.flush = nil
 	}
 	w.popped = true
 	if w.held == 0 {
@@ -336,9 +348,17 @@ func (w *write) inFlight(err error) error {
 // failWaiting ends the writes that were not begun, after those that were.
 func (r *Reactor) failWaiting(c *Conn, err error) {
 	for w := c.waiting.pop(); w != nil; w = c.waiting.pop() {
+		if w.pending != nil {
+			r.failPending(w)
+			continue
+		}
+		if w.stream {
+			r.stopPieces(w, c.error("write", err))
+			continue
+		}
 		if k := w.call; k != nil {
 			// A caller need not wait for its turn to hear of it.
-			w.call, k.write = nil, nil
+			w.call, k.write, w.lent = nil, nil, nil
 			k.finish(0, c.error("write", err))
 		}
 		_ = c.writes.Complete(c.writes.Push(w, 1), err)
@@ -351,10 +371,20 @@ func (r *Reactor) abandon(k *call, err error) {
 	c := k.conn
 	switch w := k.write; {
 	case k.done.Load():
+	case k.flush != nil:
+		k.flush.call, k.flush = nil, nil
+		k.finish(0, err)
 	case w == nil:
 		r.abandonRead(c, k, err)
+	case w.stream && w.begun:
+		// All was sent; it ends when the device is done with the buffer.
+	case w.stream:
+		c.waiting.remove(w)
+		r.stopPieces(w, err)
+		r.beginWaiting(c)
 	case !w.begun:
 		// Nothing was sent.
+		w.lent = nil
 		c.waiting.remove(w)
 		r.freeWrite(w)
 		k.finish(0, err)
@@ -366,46 +396,5 @@ func (r *Reactor) abandon(k *call, err error) {
 			err = w.inFlight(err)
 		}
 		k.finish(0, err)
-	}
-}
-
-// callbackQueue runs callbacks, in order, on a goroutine that is there while
-// there are any.
-type callbackQueue struct {
-	mu      sync.Mutex
-	queue   []callback
-	running bool
-}
-
-type callback struct {
-	f   func(error)
-	err error
-}
-
-func (q *callbackQueue) add(f func(error), err error) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.queue = append(q.queue, callback{f, err})
-	if !q.running {
-		q.running = true
-		go q.run()
-	}
-}
-
-func (q *callbackQueue) run() {
-	var batch []callback
-	for {
-		q.mu.Lock()
-		batch, q.queue = q.queue, batch[:0]
-		if len(batch) == 0 {
-			q.running = false
-			q.mu.Unlock()
-			return
-		}
-		q.mu.Unlock()
-		for i, c := range batch {
-			c.f(c.err)
-			batch[i] = callback{}
-		}
 	}
 }

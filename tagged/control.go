@@ -12,10 +12,19 @@ const ControlSize = 24
 // ControlType says what a control message is about.
 type ControlType uint8
 
-// ControlCredit tells how much the reader has consumed since the connection
-// began, see [SendCredit.Grant]. No type is 0, so that a message of zeros is
-// none.
-const ControlCredit ControlType = 1
+// The types of control message. None is 0, so that a message of zeros is none.
+const (
+	// ControlCredit tells how much the reader has consumed since the connection
+	// began, see [SendCredit.Grant].
+	ControlCredit ControlType = iota + 1
+	// ControlFlush asks to be told when the first Messages messages are all here.
+	ControlFlush
+	// ControlFlushed tells that the first Messages messages are all here.
+	ControlFlushed
+	// ControlReady tells that the payload of a message that is longer than the
+	// window can come: Messages is how many were before it.
+	ControlReady
+)
 
 // Control is a control message.
 type Control struct {
@@ -46,7 +55,7 @@ func ParseControl(message []byte) (Control, error) {
 		Messages: binary.LittleEndian.Uint64(message[8:]),
 		Bytes:    binary.LittleEndian.Uint64(message[16:]),
 	}
-	if c.Type != ControlCredit {
+	if c.Type < ControlCredit || c.Type > ControlReady {
 		return Control{}, &ControlError{Problem: ControlUnknownType, Type: c.Type, Got: len(message)}
 	}
 	if binary.LittleEndian.Uint64(message)>>8 != 0 {
@@ -79,7 +88,7 @@ func (e *ControlError) Error() string {
 	case ControlBadSize:
 		return fmt.Sprintf("tagged: control message of %d bytes, want %d", e.Got, ControlSize)
 	case ControlUnknownType:
-		return fmt.Sprintf("tagged: control message of unknown type %d, want %d", e.Type, ControlCredit)
+		return fmt.Sprintf("tagged: control message of unknown type %d, want %d to %d", e.Type, ControlCredit, ControlReady)
 	case ControlReserved:
 		return "tagged: reserved bytes of a control message are not zero"
 	default:

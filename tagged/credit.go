@@ -67,16 +67,17 @@ func NewSendCredit(messages, bytes uint64) *SendCredit {
 // there. If not, nothing is taken, and it is worth trying again after a Grant.
 // A negative n is never there.
 func (c *SendCredit) Take(n int64) bool {
-	if n < 0 {
-		return false
-	}
-	charge := c.window.charge(n)
-	if !c.window.admits(c.sent.messages-c.granted.messages, c.sent.bytes-c.granted.bytes, charge) {
+	if !c.CanTake(n) {
 		return false
 	}
 	c.sent.messages++
-	c.sent.bytes += charge
+	c.sent.bytes += c.window.charge(n)
 	return true
+}
+
+// CanTake says whether Take of a message of n bytes would be true.
+func (c *SendCredit) CanTake(n int64) bool {
+	return n >= 0 && c.window.admits(c.sent.messages-c.granted.messages, c.sent.bytes-c.granted.bytes, c.window.charge(n))
 }
 
 // Grant takes in the counters of a ControlCredit message: what the reader had

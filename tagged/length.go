@@ -56,15 +56,19 @@ const (
 	LengthAboveMaximum                          // announces more than is accepted
 	LengthMismatch                              // the bytes that follow are not the payload announced
 	LengthAboveEager                            // the payload is too long to ride along
+	LengthBadGroup                              // a group's count or lengths do not fit its bytes
 )
 
 // LengthError is about a length message that the peer should not have sent.
 type LengthError struct {
 	Problem LengthProblem
-	// Length is the length announced, 0 for LengthTruncated.
+	// Length is the length announced, 0 for LengthTruncated. For LengthBadGroup
+	// it is the number of messages that were to follow.
 	Length int64
 	// Limit is what would have been right, or the most that would have been:
-	// LengthSize, the maximum, the length announced, or the eager limit.
+	// LengthSize, the maximum, the length announced, or the eager limit. For
+	// LengthBadGroup it is the most messages there could be, or how many bytes
+	// the next one should have had.
 	Limit int64
 	// Got is the number of bytes that followed the length, and for
 	// LengthTruncated that of the whole message.
@@ -83,6 +87,8 @@ func (e *LengthError) Error() string {
 		return fmt.Sprintf("tagged: %d bytes follow message length %d, want %d or none", e.Got, e.Length, e.Limit)
 	case LengthAboveEager:
 		return fmt.Sprintf("tagged: payload of %d bytes in the length message, want at most %d", e.Got, e.Limit)
+	case LengthBadGroup:
+		return fmt.Sprintf("tagged: group of %d messages in %d bytes, limit %d", e.Length, e.Got, e.Limit)
 	default:
 		return "tagged: bad length message"
 	}

@@ -24,9 +24,20 @@ const (
 	// MaxConnection is the largest connection id.
 	MaxConnection = 1<<30 - 1
 
-	// LengthIgnore is the ignore mask of a receive with the tag KLength that
-	// takes length messages of any connection and id, and nothing else.
-	LengthIgnore = ^KControl
+	// HandshakeID is the highest bit of a connection id. It is set in those that
+	// a handshake gives out; the ids without it are for connections that an
+	// application made by itself.
+	HandshakeID = 1 << 29
+
+	// SharedLength and SharedIgnore are the tag and the ignore mask of a receive
+	// that takes length messages of any connection with HandshakeID, with any
+	// message id, and nothing else.
+	SharedLength = KLength | HandshakeID<<connectionShift
+	SharedIgnore = ^(KControl | HandshakeID<<connectionShift)
+	// MessageIgnore is the ignore mask of a receive with the tag LengthTag(c, 0)
+	// that takes length messages of the connection c, with any message id, and
+	// nothing else.
+	MessageIgnore uint64 = 1<<32 - 1
 	// ControlIgnore is the ignore mask of a receive with the tag KControl that
 	// takes control messages of any connection and id, and nothing else.
 	ControlIgnore = ^KControl

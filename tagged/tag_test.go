@@ -45,7 +45,10 @@ func TestTagMatching(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sent := rapid.Uint64().Draw(t, "tag")
 		kind, connection, id := tagged.ParseTag(sent)
-		require.Equal(t, kind == tagged.KindLength, matches(tagged.KLength, tagged.LengthIgnore, sent))
+		length := kind == tagged.KindLength
+		require.Equal(t, length && connection >= tagged.HandshakeID, matches(tagged.SharedLength, tagged.SharedIgnore, sent))
+		require.Equal(t, length, matches(tagged.LengthTag(connection, 0), tagged.MessageIgnore, sent))
+		require.False(t, matches(tagged.LengthTag(connection^1, 0), tagged.MessageIgnore, sent))
 		require.Equal(t, kind == tagged.KindControl, matches(tagged.KControl, tagged.ControlIgnore, sent))
 		require.Equal(t, kind == tagged.KindPayload, matches(tagged.PayloadTag(connection, id), 0, sent))
 	})

@@ -1,0 +1,76 @@
+package efa
+
+import (
+	"errors"
+	"slices"
+	"syscall"
+
+	"github.com/weft-go/weft/fabric"
+)
+
+// peerIsLost are the codes of the device that mean that the peer of an operation is
+// lost. They are in the comment of ErrPeerLost; every other code is ErrTransfer.
+var peerIsLost = []fabric.Errno{
+	fabric.Errno(syscall.ECONNREFUSED),
+	fabric.Errno(syscall.ECONNRESET),
+	fabric.Errno(syscall.ECONNABORTED),
+	fabric.Errno(syscall.ENOTCONN),
+	fabric.Errno(syscall.ESHUTDOWN),
+	fabric.Errno(syscall.EPIPE),
+	fabric.Errno(syscall.EHOSTUNREACH),
+	fabric.Errno(syscall.EHOSTDOWN),
+	fabric.Errno(syscall.ENETUNREACH),
+	fabric.Errno(syscall.ENETRESET),
+	fabric.Errno(syscall.ETIMEDOUT),
+	fabric.Errno(syscall.EREMOTEIO),
+	269, // FI_ENORX: the receiver was not ready
+}
+
+// peerIsLostOnSockets are those that only the sockets provider means so: a peer was
+// killed while a message was on its way to it, or before.
+var peerIsLostOnSockets = []fabric.Errno{fabric.Errno(syscall.EIO), fabric.Errno(syscall.ENOENT)}
+
+// failureKind is what a connection ends with when one of its operations did with
+// err.
+func failureKind(err error) error {
+	var e *fabric.Error
+	lost := errors.Is(err, fabric.ErrUnreachable)
+	if errors.As(err, &e) {
+		lost = lost || slices.Contains(peerIsLost, e.Errno) ||
+			e.Provider == "sockets" && slices.Contains(peerIsLostOnSockets, e.Errno)
+	}
+	if lost {
+		return ErrPeerLost
+	}
+	return ErrTransfer
+}
+
+// broke says what an operation that failed makes of its connection.
+func (c *Conn) broke(err error) *ConnError {
+	e := &ConnError{Op: "write", Peer: c.RemoteAddr(), Kind: failureKind(err), Cause: err}
+	// An attached connection has no control connection to say it. These are what
+	// sockets says of a peer that was there and is gone, and tcp in libfabric 2.
+	if c.plain != nil && (errors.Is(err, syscall.EIO) || errors.Is(err, fabric.ErrCanceled)) {
+		e.Kind = ErrPeerLost
+	}
+	return e
+}
+
+// giveUpPlace has another connection take the place of one of which the device keeps
+// messages. Some providers keep for good what their receiver has not fetched when it
+// is gone, and then nobody would have the place again. Their memory stays theirs,
+// and so does the address, until they let go or the device is closed. Receives they
+// do let go of, and one that is posted could take what is for the next connection.
+func (r *Reactor) giveUpPlace(c *Conn) {
+	if !c.over {
+		return
+	}
+	for op := c.operations; op != nil; op = op.next {
+		if op.purpose == payloadReceive {
+			return
+		}
+	}
+	r.retire(c)
+	r.table.remove(c)
+	r.tellEmptied()
+}

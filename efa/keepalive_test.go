@@ -1,0 +1,137 @@
+package efa
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os/exec"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/weft-go/weft/internal/testenv"
+)
+
+// Whatever PeerTimeout is, the last question that fits into it is the one after
+// which the system gives up, and there are at least three.
+func TestKeepAliveTimes(t *testing.T) {
+	for timeout := leastPeerTimeout; timeout <= 100*time.Second; timeout += 100 * time.Millisecond {
+		every, silence := keepAliveTimes(timeout)
+		interval := time.Duration(every) * time.Second
+		require.GreaterOrEqual(t, every, 1)
+		// The system looks when it asks, and gives up when it has been silence.
+		questions := (silence + interval - 1) / interval
+		require.LessOrEqual(t, questions*interval, timeout, "%v", timeout)
+		require.GreaterOrEqual(t, (questions+1)*interval, timeout, "%v", timeout)
+		require.GreaterOrEqual(t, int(questions), 3)
+	}
+}
+
+// The system has been told.
+func TestKeepAliveOptions(t *testing.T) {
+	b := newBed(t, plain)
+	one, other := b.connect(t, Config{PeerTimeout: 9 * time.Second})
+	raw, err := one.control.tcp.(*net.TCPConn).SyscallConn()
+	require.NoError(t, err)
+	require.NoError(t, raw.Control(func(fd uintptr) {
+		for _, o := range []struct{ level, name, want int }{
+			{unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1},
+			{unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, 2},
+			{unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, 2},
+			{unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, 7500},
+		} {
+			got, err := unix.GetsockoptInt(int(fd), o.level, o.name)
+			if err != nil || got != o.want {
+				t.Errorf("option %d: %d, %v", o.name, got, err)
+			}
+		}
+	}))
+	closeBoth(t, one, other)
+}
+
+// away is a link to a network of its own, in which a process is.
+type away struct{ here, there, link string }
+
+// goAway puts a process into a network of its own, and makes a link to it.
+func goAway(t *testing.T, pid int) away {
+	t.Helper()
+	// Names and addresses for this process alone.
+	n := unix.Getpid() % 60_000
+	a := away{
+		here: fmt.Sprintf("10.213.%d.%d", n/250, n%250/2*2+1), there: fmt.Sprintf("10.213.%d.%d", n/250, n%250/2*2+2),
+		link: "weft" + strconv.Itoa(n),
+	}
+	peer := a.link + "p"
+	t.Cleanup(func() { _ = exec.Command("ip", "link", "del", a.link).Run() })
+	for _, command := range [][]string{
+		{"ip", "link", "add", a.link, "type", "veth", "peer", "name", peer},
+		{"ip", "link", "set", peer, "netns", strconv.Itoa(pid)},
+		{"ip", "address", "add", a.here, "peer", a.there, "dev", a.link},
+		{"ip", "link", "set", a.link, "up"},
+		{"nsenter", "-t", strconv.Itoa(pid), "-n", "ip", "address", "add", a.there, "peer", a.here, "dev", peer},
+		{"nsenter", "-t", strconv.Itoa(pid), "-n", "ip", "link", "set", "lo", "up"},
+		{"nsenter", "-t", strconv.Itoa(pid), "-n", "ip", "link", "set", peer, "up"},
+	} {
+		out, err := exec.Command(command[0], command[1:]...).CombinedOutput()
+		if err != nil {
+			testenv.Need(t, "a network of its own", fmt.Errorf("%v: %w: %s", command, err, out))
+		}
+	}
+	return a
+}
+
+// vanish takes the link down, as if the peer's host were gone.
+func (a away) vanish(t *testing.T) {
+	t.Helper()
+	out, err := exec.Command("ip", "link", "set", a.link, "down").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	// Its address has no other way.
+	out, err = exec.Command("ip", "route", "replace", "blackhole", a.there).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	t.Cleanup(func() { _ = exec.Command("ip", "route", "del", "blackhole", a.there).Run() })
+}
+
+// The host of a peer vanishes without a word: the connection ends all the same, on
+// a side that only reads as on one that has something on its way.
+func TestHostVanishes(t *testing.T) {
+	for _, s := range settings {
+		if s.provider != "sockets" && s.provider != "tcp" {
+			continue
+		}
+		t.Run(s.name, func(t *testing.T) {
+			b := newBed(t, s)
+			if unix.Geteuid() != 0 {
+				testenv.Need(t, "a network of its own", errors.New("that needs root"))
+			}
+			givesBack(t)
+			peer := startProcessIn(t, unix.CLONE_NEWNET, "peer", b.provider, "0.0.0.0:0", "wait")
+			a := goAway(t, peer.Process.Pid)
+			peer.order(t, "listen")
+			_, port, err := net.SplitHostPort(peer.hear(t, "listening"))
+			require.NoError(t, err)
+			c, err := (*mortal(&Config{Providers: []string{b.provider}, Require: true, Logger: quiet, PeerTimeout: 4 * time.Second})).withDefaults()
+			require.NoError(t, err)
+			r, err := open(c, a.here)
+			require.NoError(t, err)
+			r.retain()
+			defer func() { require.NoError(t, r.Close()) }()
+			idle := asked(t, r, net.JoinHostPort(a.there, port), staysSilent)
+			busy := asked(t, r, net.JoinHostPort(a.there, port), echoes)
+			require.NoError(t, busy.WriteMessage(deadline(t), message(1, 0, 5000)))
+			busy.expect(t, 1, 0, 1, 5000)
+			begin := time.Now()
+			a.vanish(t)
+			require.NoError(t, busy.TrySend([]byte("x")))
+			closed := make(chan error, 1)
+			go func() { closed <- busy.Close() }()
+			_, err = idle.ReadMessage(deadline(t), make([]byte, 1))
+			require.ErrorIs(t, err, ErrPeerLost)
+			t.Logf("noticed after %v: %v", time.Since(begin), err)
+			require.ErrorIs(t, <-closed, ErrPeerLost)
+			require.NoError(t, idle.CloseNow())
+		})
+	}
+}

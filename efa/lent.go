@@ -1,0 +1,211 @@
+package efa
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/bits"
+	"net"
+	"sync"
+
+	"github.com/weft-go/weft/fabric"
+)
+
+// Buffer is memory of a reactor's that its device sends from as it is: it is
+// outside the Go heap, and registered where the device asks for that. Whoever got
+// it owns it until Release, or until WriteBuffer takes it.
+type Buffer struct {
+	pool       *lentPool
+	chunk      *lentChunk
+	memory     []byte // all of it
+	bytes      []byte
+	descriptor fabric.Descriptor
+	class      int
+}
+
+// Bytes is the memory: as many bytes as were asked for, with what was in them
+// before.
+func (b *Buffer) Bytes() []byte { return b.bytes }
+
+// SetLen makes the message shorter or longer, up to cap(b.Bytes()).
+func (b *Buffer) SetLen(n int) { b.bytes = b.memory[:n] }
+
+// Release gives the buffer back unused.
+func (b *Buffer) Release() { b.pool.give(b) }
+
+// Buffer returns a buffer of n bytes, for WriteBuffer on any connection of the
+// reactor. It does not allocate where buffers of about the size have been given
+// back. A *BufferError says that Config.MaxBufferBytes are out already.
+func (r *Reactor) Buffer(n int) (*Buffer, error) {
+	if n < 0 {
+		return nil, &BufferError{Size: n, Limit: r.config.MaxBufferBytes}
+	}
+	class := max(bits.Len(uint(max(n, 1)-1)), smallestLent)
+	b, err := r.lent.take(class)
+	if b == nil && err == nil {
+		if err = r.growLent(class); err == nil {
+			b, err = r.lent.take(class)
+		}
+	}
+	if err != nil {
+		var full *BufferError
+		if errors.As(err, &full) {
+			full.Size = n
+		}
+		return nil, err
+	}
+	b.SetLen(n)
+	return b, nil
+}
+
+// Buffer is that of the connection's reactor.
+func (c *Conn) Buffer(n int) (*Buffer, error) { return c.reactor.Buffer(n) }
+
+// WriteBuffer sends what is in the buffer as one message, without copying unless
+// it is up to the eager limit, and returns as soon as there is credit for it: the
+// buffer is the connection's from then on, and goes back by itself. If there is an
+// error, nothing was sent, and the buffer is still the caller's. Errors are those
+// of WriteMessage, but never an *InFlightError.
+func (c *Conn) WriteBuffer(ctx context.Context, b *Buffer) error {
+	if b.pool != &c.reactor.lent {
+		return &BufferError{Size: len(b.bytes), Foreign: true}
+	}
+	if err := c.checkWrite(ctx, b.bytes); err != nil {
+		return err
+	}
+	k := newCall(c, b.bytes)
+	k.lent = b
+	k.request.run = startWrite
+	_, err := c.wait(ctx, k)
+	return err
+}
+
+// BufferError is about a buffer that cannot be had, or is of another reactor.
+type BufferError struct {
+	Size    int
+	Out     int64 // bytes of buffers that are out
+	Limit   int64
+	Foreign bool
+}
+
+func (e *BufferError) Error() string {
+	if e.Foreign {
+		return "efa: the buffer is of another reactor"
+	}
+	return fmt.Sprintf("efa: a buffer of %d bytes: %d bytes of buffers are out, and %d may be", e.Size, e.Out, e.Limit)
+}
+
+// Is makes the error ErrWouldBlock where a buffer may be free later.
+func (e *BufferError) Is(target error) bool {
+	return target == ErrWouldBlock && !e.Foreign && e.Size >= 0
+}
+
+// lentPool has buffers by powers of two. It keeps what it has made. Any goroutine
+// may use it.
+type lentPool struct {
+	mu     sync.Mutex
+	free   [64][]*Buffer
+	chunks []*lentChunk
+	out    int64
+	limit  int64
+	closed bool
+}
+
+// lentChunk is an arena with buffers of one class.
+type lentChunk struct {
+	arena *fabric.Arena
+	out   int
+}
+
+const (
+	smallestLent = 12        // 4 KiB
+	lentAtATime  = 256 << 10 // bytes, or one buffer
+)
+
+// take returns a buffer, or neither that nor an error if one must be made.
+func (p *lentPool) take(class int) (*Buffer, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.closed:
+		return nil, net.ErrClosed
+	case class >= bits.Len64(uint64(p.limit)) || p.out+1<<class > p.limit:
+		return nil, &BufferError{Out: p.out, Limit: p.limit}
+	}
+	last := len(p.free[class]) - 1
+	if last < 0 {
+		return nil, nil
+	}
+	b := p.free[class][last]
+	p.free[class] = p.free[class][:last]
+	p.out += 1 << class
+	b.chunk.out++
+	return b, nil
+}
+
+func (p *lentPool) give(b *Buffer) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.out -= 1 << b.class
+	b.chunk.out--
+	if p.closed {
+		if b.chunk.out == 0 {
+			_ = b.chunk.arena.Close()
+		}
+		return
+	}
+	p.free[b.class] = append(p.free[b.class], b)
+}
+
+// growLent makes buffers of a class.
+func (r *Reactor) growLent(class int) error {
+	size := 1 << class
+	arena, err := fabric.NewArena(max(size, lentAtATime))
+	if err != nil {
+		return err
+	}
+	var descriptor fabric.Descriptor
+	if r.attributes.NeedsRegistration {
+		r.do(func() {
+			if err = r.broken; err != nil {
+				return
+			}
+			var region fabric.Registration
+			if region, err = r.device.Register(arena.Bytes()); err == nil {
+				descriptor = region.Descriptor()
+			}
+		})
+	}
+	if err != nil {
+		return errors.Join(err, arena.Close())
+	}
+	p := &r.lent
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return errors.Join(net.ErrClosed, arena.Close())
+	}
+	chunk := &lentChunk{arena: arena}
+	p.chunks = append(p.chunks, chunk)
+	for memory := arena.Bytes(); len(memory) >= size; memory = memory[size:] {
+		p.free[class] = append(p.free[class], &Buffer{
+			pool: p, chunk: chunk, memory: memory[:size:size], descriptor: descriptor, class: class,
+		})
+	}
+	return nil
+}
+
+// close unmaps what is not out; the rest follows when it is given back. The device
+// has been closed.
+func (p *lentPool) close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var all error
+	for _, chunk := range p.chunks {
+		if chunk.out == 0 {
+			all = errors.Join(all, chunk.arena.Close())
+		}
+	}
+	p.closed, p.chunks, p.free = true, nil, [64][]*Buffer{}
+	return all
+}

@@ -1,0 +1,189 @@
+package efa
+
+import (
+	"github.com/weft-go/weft/fabric"
+	"github.com/weft-go/weft/tagged"
+)
+
+// What a message becomes: one operation with its payload in the length message, or
+// a length message and a payload, which may be several.
+
+// sendEager queues a message whose payload rides in its length message, and says
+// whether it has copied buf. Without payload, there is no second message in any
+// case.
+func (r *Reactor) sendEager(w *write, buf []byte) bool {
+	c := w.conn
+	c.stats.Eager++
+	id, ticket := c.nextID(len(buf)), c.writes.Push(w, 1)
+	if c.gathers && c.gathering.isNext(ticket) && r.gather(c.gathering, buf) {
+		return true
+	}
+	op := r.lengthMessage(c, id, ticket, tagged.LengthSize+len(buf), len(buf), 1)
+	if op == nil {
+		return false
+	}
+	copy(op.buf[tagged.LengthSize:], buf)
+	if c.gathers && len(buf) <= tagged.MaxGrouped {
+		op.group = 1
+		c.gathering = op
+	}
+	r.arbiter.Push(&c.queue, op)
+	return true
+}
+
+// sendPair queues a message as the length message and the payload message. If
+// copies is set, the device gets a copy of the payload.
+func (r *Reactor) sendPair(w *write, buf []byte, copies bool) {
+	c, n := w.conn, len(buf)
+	if !copies {
+		c.stats.ZeroCopy++
+	}
+	parts := 1 + c.payloads(n)
+	id, ticket := c.nextID(n), c.writes.Push(w, parts)
+	c.gathering = nil
+	length := r.lengthMessage(c, id, ticket, tagged.LengthSize, n, parts)
+	if length == nil {
+		return
+	}
+	if !w.stream {
+		buf = w.nextPart()
+	}
+	c.stats.payload(len(buf), n)
+	payload, err := r.payload(w, buf, tagged.PayloadTag(c.remoteID, id), ticket, copies)
+	if err != nil {
+		r.freeOperation(length)
+		r.neverSent(c, ticket, parts, err)
+		return
+	}
+	if uint64(n) > c.peerWindow {
+		// The provider would have to keep it until the reader comes.
+		c.parked, c.parkedAt = payload, c.sent-1
+		c.stats.Held++
+	} else {
+		length.payload = payload
+	}
+	r.arbiter.Push(&c.queue, length)
+}
+
+// payload makes the operation of a payload message.
+func (r *Reactor) payload(w *write, buf []byte, tag uint64, ticket tagged.Ticket, copies bool) (*operation, error) {
+	op := r.newOperation(w.conn, messageSend)
+	op.tag, op.ticket, op.isPayload = tag, ticket, true
+	op.kind = fabric.OpTaggedSend
+	var err error
+	switch {
+	case copies:
+		err = r.lendCopy(op, buf)
+	case w.lent != nil:
+		op.buf, op.descriptor, op.fixed = buf, w.lent.descriptor, true
+	default:
+		err = r.lend(op, buf)
+	}
+	if err != nil {
+		r.freeOperation(op)
+		return nil, err
+	}
+	if copies && !w.stream {
+		r.bufferFree(w)
+	} else if !copies {
+		op.write = w
+		w.held++
+	}
+	return op, nil
+}
+
+// lendCopy gives an operation a copy of buf, which it keeps until its end.
+func (r *Reactor) lendCopy(op *operation, buf []byte) error {
+	memory := r.shelf.take(len(buf))
+	copy(memory, buf)
+	if err := r.lend(op, memory); err != nil {
+		r.shelf.give(memory)
+		return err
+	}
+	op.copied = memory
+	op.conn.copied += len(memory)
+	return nil
+}
+
+// payloads is the number of payload messages for n bytes.
+func (c *Conn) payloads(n int) int { return (n-1)/c.piece + 1 }
+
+// nextPart is what the next payload message of a write carries.
+func (w *write) nextPart() []byte {
+	part := w.buf[w.offset:min(w.offset+w.conn.piece, len(w.buf))]
+	w.offset += len(part)
+	return part
+}
+
+// sendPart goes on with a payload of which a part was sent.
+func (r *Reactor) sendPart(w *write, done *operation) error {
+	part := w.nextPart()
+	w.conn.stats.payload(len(part), len(w.buf))
+	op, err := r.payload(w, part, done.tag, done.ticket, false)
+	if err == nil {
+		op.announced = true
+		r.halves.push(op)
+	}
+	return err
+}
+
+// readyFor takes in that the peer receives the payload of a message that is longer
+// than its window: the one after that many messages. It may say so again, if a
+// reader gave up and another came.
+func (r *Reactor) readyFor(c *Conn, before uint64) error {
+	if before >= c.sent {
+		return &tagged.CreditError{Problem: tagged.CreditFalseGrant, Messages: before, MessageLimit: c.sent}
+	}
+	if op := c.parked; op != nil && c.parkedAt == before {
+		c.parked = nil
+		op.announced = true
+		r.halves.push(op)
+	}
+	return nil
+}
+
+// nextID is the id of the next message, which has n bytes.
+func (c *Conn) nextID(n int) uint32 {
+	c.stats.SentBytes += uint64(n)
+	id := c.nextWrite
+	c.nextWrite++
+	c.sent++
+	return id
+}
+
+// lengthMessage makes the operation of a length message of the given size, for a
+// message of n bytes that is finished by so many completions. Without memory for
+// it, the id is lost, and the connection; then it is nil.
+func (r *Reactor) lengthMessage(c *Conn, id uint32, ticket tagged.Ticket, size, n, parts int) *operation {
+	op := r.newOperation(c, messageSend)
+	op.tag, op.ticket = tagged.LengthTag(c.remoteID, id), ticket
+	if err := r.fill(op, size); err != nil {
+		r.freeOperation(op)
+		r.neverSent(c, ticket, parts, err)
+		return nil
+	}
+	op.kind = r.sendKind(size)
+	if c.plain != nil {
+		// On sockets, one that is injected may never have left when Close is done.
+		op.kind = fabric.OpTaggedSend
+	}
+	tagged.PutLength(op.buf, int64(n))
+	return op
+}
+
+// neverSent ends a connection whose write has its id, but no operations that
+// could end it: the end of the connection is what releases it.
+func (r *Reactor) neverSent(c *Conn, ticket tagged.Ticket, parts int, err error) {
+	for range parts {
+		_ = c.writes.Complete(ticket, err)
+	}
+	r.failLater(c, err)
+}
+
+// sendKind is how a message in one of the reactor's buffers goes out.
+func (r *Reactor) sendKind(size int) fabric.OpKind {
+	if size <= r.attributes.MaxInject {
+		return fabric.OpTaggedInject
+	}
+	return fabric.OpTaggedSend
+}
