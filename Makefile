@@ -24,7 +24,12 @@ TIMEOUT   ?= 5m# for the tests of one package
 export FUZZTIME ?= 60s# for one fuzz target
 BENCHFLAGS ?=# flags for the benchmark program
 
-LINT := go tool -modfile=tools/go.mod golangci-lint
+LINT := go tool -modfile=$(CURDIR)/tools/go.mod golangci-lint
+
+# Modules of their own, so that what they need is not asked of who uses weft. Their
+# tests run with all the others.
+MODULES := examples/grpc
+ALSO = $(if $(filter ./...,$(PKG)),$(addprefix -also=,$(MODULES)))
 
 .PHONY: help
 help: ## list the targets
@@ -48,20 +53,20 @@ testreport: setup
 
 .PHONY: test
 test: testreport ## run every test, on every provider that this machine has
-	@bin/testreport -count=1 -timeout=$(TIMEOUT) $(TESTFLAGS) $(PKG)
+	@bin/testreport $(ALSO) -count=1 -timeout=$(TIMEOUT) $(TESTFLAGS) $(PKG)
 
 # -race brings checkptr with it; cgocheck2 watches each Go pointer stored in C
 # memory: both watch in one run. -asan watches the memory that C reads and writes;
 # what libfabric keeps for good is not a leak of the tests.
 .PHONY: race
 race: testreport ## run every test with the race, pointer and cgo checks, and the packages around C with asan
-	@GOEXPERIMENT=cgocheck2 bin/testreport -race -count=1 -timeout=$(TIMEOUT) $(TESTFLAGS) $(PKG)
-	@ASAN_OPTIONS=detect_leaks=0 bin/testreport -asan -count=1 -timeout=$(TIMEOUT) $(TESTFLAGS) ./fabric ./efa
+	@GOEXPERIMENT=cgocheck2 bin/testreport $(ALSO) -race -count=1 -timeout=$(TIMEOUT) $(TESTFLAGS) $(PKG)
+	@ASAN_OPTIONS=detect_leaks=0 bin/testreport -asan -count=1 -timeout=$(TIMEOUT) $(TESTFLAGS) ./cgo ./fabric ./efa
 
 # The same tests with Debian 13's libfabric, in a root of its own.
 .PHONY: test-libfabric-2
 test-libfabric-2: testreport ## run every test against libfabric 2.1
-	@scripts/libfabric-2 bin/testreport -count=1 -timeout=$(TIMEOUT) $(TESTFLAGS) $(PKG)
+	@scripts/libfabric-2 bin/testreport $(ALSO) -count=1 -timeout=$(TIMEOUT) $(TESTFLAGS) $(PKG)
 
 # scripts/libfabric-2 go run ./scripts/matrix -write docs/PROVIDERS.md does the
 # same for libfabric 2.1.
@@ -73,6 +78,7 @@ matrix: setup ## run the cases of fabtests on every provider, into docs/PROVIDER
 lint: setup ## go vet, golangci-lint and gofumpt; shellcheck where there is one
 	go vet ./...
 	$(LINT) run
+	@set -e; for module in $(MODULES); do echo "$$module:"; (cd $$module && go vet ./... && $(LINT) run); done
 	@if command -v shellcheck >/dev/null; then \
 		shellcheck $$(grep -lsE '^#!.*sh$$' scripts/* .ci/*) && echo "shellcheck: no issues."; \
 	else \
@@ -82,10 +88,19 @@ lint: setup ## go vet, golangci-lint and gofumpt; shellcheck where there is one
 .PHONY: fmt
 fmt: ## format the code as lint wants it
 	$(LINT) fmt
+	@set -e; for module in $(MODULES); do (cd $$module && $(LINT) fmt); done
 
 .PHONY: bench
 bench: setup ## measure against the same calls in C, and print the ratios
 	go run ./bench $(BENCHFLAGS)
+
+# make test does the same with a tenth of the messages, on tcp.
+export SOAK_CONNECTIONS SOAK_MESSAGES SOAK_TIME SOAK_PROVIDERS
+.PHONY: soak
+soak: SOAK_MESSAGES := $(or $(SOAK_MESSAGES),1000)
+soak: SOAK_PROVIDERS := $(or $(SOAK_PROVIDERS),sockets,tcp,shm)
+soak: setup ## 1,000 connections of 1,000 messages, or SOAK_CONNECTIONS, SOAK_MESSAGES, SOAK_TIME=1h
+	go test ./efa/ -run='^TestSoak$$' -count=1 -timeout=0 -v
 
 .PHONY: fuzz
 fuzz: setup ## run each fuzz target for FUZZTIME

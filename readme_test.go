@@ -11,17 +11,25 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The program in the README is compiled and run as it stands.
-func TestReadmeProgram(t *testing.T) {
+// The programs in the README are compiled and run as they stand.
+func TestReadmePrograms(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	require.NoError(t, err)
-	programs := regexp.MustCompile("(?s)```go\n(package main.*?)```").FindSubmatch(readme)
-	require.NotNil(t, programs, "README.md has no program")
+	programs := regexp.MustCompile("(?s)```go\n(package main.*?)```").FindAllSubmatch(readme, -1)
+	output := []string{`^hello over \w+ <nil>\n$`, `^hello from /weft\n$`}
+	require.Len(t, programs, len(output))
+	for i, program := range programs {
+		require.Regexp(t, output[i], runProgram(t, program[1]))
+	}
+}
 
+// runProgram returns what a program prints.
+func runProgram(t *testing.T, program []byte) string {
+	t.Helper()
 	// An overlay puts it into the module without touching the tree.
 	dir := t.TempDir()
 	source := filepath.Join(dir, "main.go")
-	require.NoError(t, os.WriteFile(source, programs[1], 0o600))
+	require.NoError(t, os.WriteFile(source, program, 0o600))
 	here, err := os.Getwd()
 	require.NoError(t, err)
 	overlay, err := json.Marshal(map[string]any{
@@ -35,5 +43,5 @@ func TestReadmeProgram(t *testing.T) {
 	run.Stderr = os.Stderr
 	out, err := run.Output()
 	require.NoError(t, err)
-	require.Regexp(t, `^hello over \w+ <nil>\n$`, string(out))
+	return string(out)
 }

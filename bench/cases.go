@@ -17,6 +17,8 @@ type benchmark struct {
 	unit      unit
 	weft      measure
 	baselines []baseline
+	// figures are instead of all that, if there are no ratios.
+	figures *figureSet
 }
 
 // measure does the work once, in processes of its own, and returns what it
@@ -33,7 +35,8 @@ type sample struct {
 }
 
 // baseline is what weft is compared with, and the target of the ratio weft to
-// baseline: at most the limit for a time, at least for a rate.
+// baseline: at most the limit for a time, at least for a rate, and none if it
+// is 0.
 type baseline struct {
 	label   string
 	measure measure
@@ -64,7 +67,18 @@ func benchmarks() []benchmark {
 		injectBenchmark("P1", "shm", 500_000, 1.10),
 		floodBenchmark("P2", "shm", 2_000_000, 1.0),
 		floodBenchmark("P2", "tcp", 200_000, 1.0),
+		orderedBenchmark(500_000, 1.25),
+		eagerBenchmark("P3", "shm", 500_000, 1.4),
+		largeBenchmark(4_000, 0.95, 2.5),
+		singleBenchmark("shm", 1_000_000, 1.0),
+		singleBenchmark("tcp", 200_000, 1.0),
+		gatheredBenchmark("shm", 2_000_000, 4),
+		gatheredBenchmark("tcp", 400_000, 4),
+		echoBenchmark(20_000, 15),
 		pingPongBenchmark("P10", "sockets", 10_000, 1.5),
+		eagerBenchmark("P10", "sockets", 10_000, 0),
+		idleBenchmark("shm", 1_000, 4*time.Second),
+		idleBenchmark("tcp", 1_000, 4*time.Second),
 	}
 }
 
@@ -79,13 +93,17 @@ func ipSource(provider string) string {
 
 const messageSize = 8
 
+func orderFor(work, provider string, count, window int) order {
+	return order{
+		work: work, provider: provider, source: ipSource(provider),
+		warmup: max(count/10, 1), count: count, window: window, size: messageSize, deadline: time.Minute,
+	}
+}
+
 func pingPongBenchmark(id, provider string, count int, limit float64, more ...baseline) benchmark {
 	return benchmark{
 		id: id, provider: provider, work: fmt.Sprintf("%d B ping-pong", messageSize),
-		order: order{
-			work: "pingpong", provider: provider, source: ipSource(provider),
-			warmup: max(count/10, 1), count: count, window: 1, size: messageSize, deadline: time.Minute,
-		},
+		order:     orderFor(pingPongWork, provider, count, 1),
 		unit:      microseconds,
 		weft:      perOperation(weftPair),
 		baselines: append([]baseline{{"C", perOperation(twinPair), limit}}, more...),
@@ -103,10 +121,7 @@ func injectBenchmark(id, provider string, count int, limit float64) benchmark {
 func floodBenchmark(id, provider string, count int, limit float64) benchmark {
 	return benchmark{
 		id: id, provider: provider, work: fmt.Sprintf("%d B flood", messageSize),
-		order: order{
-			work: "flood", provider: provider, source: ipSource(provider),
-			warmup: max(count/10, 1), count: count, window: 64, size: messageSize, deadline: time.Minute,
-		},
+		order:     orderFor(floodWork, provider, count, 64),
 		unit:      millions,
 		weft:      operationsPerSecond(weftPair),
 		baselines: []baseline{{"C", operationsPerSecond(twinPair), limit}},

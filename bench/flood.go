@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/binary"
 	"fmt"
 
 	"github.com/weft-go/weft/fabric"
@@ -40,7 +39,7 @@ func (s *side) sendAll() error {
 		for len(free) > 0 && next < total {
 			index := free[len(free)-1]
 			free = free[:len(free)-1]
-			binary.LittleEndian.PutUint64(s.buffer(index), uint64(next))
+			putNumber(s.buffer(index), uint64(next))
 			posts = append(posts, slots[index])
 			next++
 		}
@@ -48,26 +47,22 @@ func (s *side) sendAll() error {
 		if len(posts) > 0 {
 			turns = 0
 		}
-		n, err := s.port.Turn(posts, s.completions[:], turns)
+		done, err := s.turn(posts, turns)
 		if err != nil {
 			return err
 		}
 		if posts, err = keepRefused(posts); err != nil {
 			return err
 		}
-		for i := range s.completions[:n] {
-			c := &s.completions[i]
-			switch {
-			case c.Err != nil:
-				return c.Err
-			case int(c.Context) == end:
+		for i := range done {
+			if index := int(done[i].Context); index == end {
 				ended = true
-			default:
-				free = append(free, int(c.Context))
+			} else {
+				free = append(free, index)
 				completed++
 			}
 		}
-		if n == 0 {
+		if len(done) == 0 {
 			inFlight := next - completed - len(posts)
 			if err := s.idle(inFlight > 0 || next == total && len(posts) == 0); err != nil {
 				return err
@@ -75,24 +70,6 @@ func (s *side) sendAll() error {
 		}
 	}
 	return nil
-}
-
-// keepRefused moves what is to be offered again to the front.
-func keepRefused(posts []fabric.Op) ([]fabric.Op, error) {
-	kept := 0
-	for i := range posts {
-		switch posts[i].Result {
-		case fabric.Posted:
-		case fabric.Refused:
-			if kept != i {
-				posts[kept].Buf, posts[kept].Context = posts[i].Buf, posts[i].Context
-			}
-			kept++
-		default:
-			return nil, posts[i].Err
-		}
-	}
-	return posts[:kept], nil
 }
 
 // receiveAll keeps window receives posted. Messages match receives in the order
@@ -122,22 +99,19 @@ func (s *side) receiveAll() (times, error) {
 	if err := s.talk.waitForGo(); err != nil {
 		return times{}, err
 	}
-	watch := newStopwatch(s.order, floodPart)
+	watch := newStopwatch(s.order, s.floodPart())
 	for received < total {
-		n, err := s.port.Turn(posts, s.completions[:], s.spins)
+		done, err := s.turn(posts, s.spins)
 		if err != nil {
 			return times{}, err
 		}
 		if posts, err = keepRefused(posts); err != nil {
 			return times{}, err
 		}
-		for i := range s.completions[:n] {
-			c := &s.completions[i]
+		for i := range done {
+			c := &done[i]
 			index := int(c.Context)
-			if c.Err != nil {
-				return times{}, c.Err
-			}
-			if err := expect(s.buffer(index), expected[index]); err != nil {
+			if err := expectNumber(s.buffer(index), expected[index]); err != nil {
 				return times{}, err
 			}
 			if c.Len != s.size {
@@ -149,7 +123,7 @@ func (s *side) receiveAll() (times, error) {
 			}
 			repost(index)
 		}
-		if n == 0 {
+		if len(done) == 0 {
 			if err := s.idle(len(posts) == 0); err != nil {
 				return times{}, err
 			}

@@ -36,6 +36,7 @@ func runBenchmarks(ctx context.Context, args []string, stdout, stderr io.Writer)
 	flags.SetOutput(stderr)
 	pattern := flags.String("run", "", "only the benchmarks whose name matches this `regexp`")
 	rounds := flags.Int("rounds", 7, fmt.Sprintf("`number` of rounds, at least %d", leastRounds))
+	folder := flags.String("profile", "", "after the rounds, run weft once more and write profiles of both sides to this `folder`")
 	file := flags.String("json", "", "write the results to this `file` too")
 	if err := flags.Parse(args); err != nil {
 		return 2
@@ -67,6 +68,12 @@ func runBenchmarks(ctx context.Context, args []string, stdout, stderr io.Writer)
 		return 1
 	}
 	defer tools.close()
+	if *folder != "" {
+		if err := os.MkdirAll(*folder, 0o755); err != nil {
+			fmt.Fprintf(stderr, "bench: -profile: %v\n", err)
+			return 1
+		}
+	}
 	document := report{Environment: describeEnvironment(ctx), Rounds: *rounds}
 	document.Environment.print(stdout)
 	code := 0
@@ -75,6 +82,14 @@ func runBenchmarks(ctx context.Context, args []string, stdout, stderr io.Writer)
 		result.print(stdout)
 		if result.failed() {
 			code = 1
+		} else if *folder != "" {
+			files, err := b.profile(ctx, tools, *folder)
+			if err != nil {
+				fmt.Fprintf(stderr, "bench: profile of %s: %v\n", b.name(), err)
+				code = 1
+			} else {
+				fmt.Fprintf(stdout, "%s: profiles in %s\n", b.name(), files)
+			}
 		}
 		document.Results = append(document.Results, result)
 	}

@@ -6,14 +6,22 @@ import (
 	"time"
 )
 
+// What there is to do.
+const (
+	pingPongWork = "pingpong" // one message each way in flight
+	floodWork    = "flood"    // messages in one direction
+	idleWork     = "idle"     // connections on which nothing is sent
+)
+
 // order is what a side of a benchmark is told to do. The C twins take the same
 // arguments in the same place.
 type order struct {
-	work     string // pingpong or flood
+	work     string // one of the above
 	provider string
 	source   string // address to bind to; empty is libfabric's choice
 	first    bool   // pings, or floods; the other side answers
 	inject   bool   // send by inject, without a completion
+	two      bool   // a message is two: its length, and then its payload
 	warmup   int    // messages that are not counted, at least 1
 	count    int    // messages that are
 	window   int    // most operations in flight
@@ -34,8 +42,11 @@ func (o order) args() []string {
 	if o.first {
 		part = "first"
 	}
-	if o.inject {
+	switch {
+	case o.inject:
 		send = "inject"
+	case o.two:
+		send = "two"
 	}
 	return []string{
 		o.work, o.provider, o.source, part, send,
@@ -51,7 +62,7 @@ func parseOrder(args []string) (o order, err error) {
 	}
 	o = order{
 		work: args[0], provider: args[1], source: args[2],
-		first: args[3] == "first", inject: args[4] == "inject",
+		first: args[3] == "first", inject: args[4] == "inject", two: args[4] == "two",
 	}
 	var seconds int
 	for i, n := range []struct {

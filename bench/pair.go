@@ -12,17 +12,47 @@ import (
 // measurement is what a pair did.
 type measurement struct {
 	times
-	// device is what was opened: version, provider, fabric, domain.
-	device []string
+	device device
+}
+
+// account is what the two sides of a pair had to say.
+type account struct {
+	device  device
+	figures [2][]int64
 }
 
 // grace is what a pair gets on top of its own deadline for starting and ending.
 const grace = 10 * time.Second
 
-// runPair starts the two sides, the first of which pings or floods, makes them
-// known to each other, and returns what they measured. The limit is for all of
-// it; the sides have deadlines of their own.
-func runPair(ctx context.Context, first, second []string, limit time.Duration) (m measurement, err error) {
+// runPair has two sides work, the first of which pings or floods, and returns
+// what they measured.
+func runPair(ctx context.Context, first, second []string, limit time.Duration) (measurement, error) {
+	a, err := startPair(ctx, first, second, limit, len(times{}.figures()))
+	if err != nil {
+		return measurement{}, err
+	}
+	return a.measured()
+}
+
+// measured adds up what the sides measured: one of them did.
+func (a account) measured() (m measurement, err error) {
+	m.device = a.device
+	for _, n := range a.figures {
+		m.elapsed += time.Duration(n[0])
+		m.operations += int(n[1])
+		m.part += time.Duration(n[2])
+		m.partOperations += int(n[3])
+	}
+	if m.elapsed <= 0 || m.operations <= 0 || m.part <= 0 || m.partOperations <= 0 {
+		return m, fmt.Errorf("%d operations in %v, %d in %v: that cannot be", m.operations, m.elapsed, m.partOperations, m.part)
+	}
+	return m, nil
+}
+
+// startPair starts the two sides, makes them known to each other, and returns
+// what they had to say, so many figures each. The limit is for all of it; the
+// sides have deadlines of their own.
+func startPair(ctx context.Context, first, second []string, limit time.Duration, figures int) (a account, err error) {
 	ctx, stop := context.WithTimeout(ctx, limit+grace)
 	defer stop()
 	var pair [2]*process
@@ -32,10 +62,10 @@ func runPair(ctx context.Context, first, second []string, limit time.Duration) (
 			if i == 1 {
 				err = errors.Join(err, pair[0].wait())
 			}
-			return m, err
+			return a, err
 		}
 	}
-	m, err = converse(stop, pair)
+	a, err = converse(stop, pair, figures)
 	if err != nil {
 		stop()
 	}
@@ -44,7 +74,7 @@ func runPair(ctx context.Context, first, second []string, limit time.Duration) (
 			err = errors.Join(err, fmt.Errorf("side %d: %w", i+1, ended))
 		}
 	}
-	return m, err
+	return a, err
 }
 
 // sides are the commands of two sides that a program plays both.
@@ -56,7 +86,7 @@ func (o order) sides(program []string) (first, second []string) {
 }
 
 // converse is the runner's half of the conversation in talk.go.
-func converse(stop context.CancelFunc, pair [2]*process) (m measurement, err error) {
+func converse(stop context.CancelFunc, pair [2]*process, figures int) (a account, err error) {
 	var opened, done [2][]string
 	expect := func(word string, into *[2][]string, fields int) error {
 		return both(stop, func(i int) error {
@@ -71,46 +101,40 @@ func converse(stop context.CancelFunc, pair [2]*process) (m measurement, err err
 	say := func(line func(i int) string) error {
 		return both(stop, func(i int) error { return pair[i].say(line(i)) })
 	}
-	const addressField = 4
+	const addressField = len(a.device)
 	if err := expect("open", &opened, addressField+1); err != nil {
-		return m, err
+		return a, err
 	}
 	for i := range opened {
 		if device := opened[i][:addressField]; !slices.Equal(device, opened[0][:addressField]) {
-			return m, fmt.Errorf("the two sides opened %q and %q", opened[0][:addressField], device)
+			return a, fmt.Errorf("the two sides opened %q and %q", opened[0][:addressField], device)
 		}
 	}
-	m.device = opened[0][:addressField]
+	a.device = device(opened[0][:addressField])
 	if err := say(func(i int) string { return "peer\t" + opened[1-i][addressField] }); err != nil {
-		return m, err
+		return a, err
 	}
 	var nothing [2][]string
 	if err := expect("ready", &nothing, 0); err != nil {
-		return m, err
+		return a, err
 	}
 	if err := say(func(int) string { return "go" }); err != nil {
-		return m, err
+		return a, err
 	}
-	if err := expect("done", &done, 4); err != nil {
-		return m, err
+	if err := expect("done", &done, figures); err != nil {
+		return a, err
 	}
 	if err := say(func(int) string { return "end" }); err != nil {
-		return m, err
+		return a, err
 	}
-	for _, fields := range done {
-		var n [4]int64
-		for i := range n {
-			if n[i], err = strconv.ParseInt(fields[i], 10, 64); err != nil {
-				return m, fmt.Errorf("figures of a side: %w", err)
+	for side, fields := range done {
+		for _, text := range fields {
+			n, err := strconv.ParseInt(text, 10, 64)
+			if err != nil {
+				return a, fmt.Errorf("figures of a side: %w", err)
 			}
+			a.figures[side] = append(a.figures[side], n)
 		}
-		m.elapsed += time.Duration(n[0])
-		m.operations += int(n[1])
-		m.part += time.Duration(n[2])
-		m.partOperations += int(n[3])
 	}
-	if m.elapsed <= 0 || m.operations <= 0 || m.part <= 0 || m.partOperations <= 0 {
-		return m, fmt.Errorf("%d operations in %v, %d in %v: that cannot be", m.operations, m.elapsed, m.partOperations, m.part)
-	}
-	return m, nil
+	return a, nil
 }

@@ -27,6 +27,8 @@ type result struct {
 	Unit        string       `json:"unit"`
 	Weft        series       `json:"weft"`
 	Comparisons []comparison `json:"comparisons"`
+	Label       string       `json:"baseline,omitempty"` // of the figures
+	Figures     []figure     `json:"figures,omitempty"`
 	Failure     string       `json:"failure,omitempty"`
 }
 
@@ -38,8 +40,8 @@ type comparison struct {
 	Ratio   float64   `json:"ratio"`      // the median of them
 	Value   float64   `json:"value"`      // the baseline's median
 	Weft    float64   `json:"weft_value"` // weft's median, of the same kind
-	Limit   float64   `json:"limit"`
-	AtLeast bool      `json:"at_least"` // the ratio is to be at least the limit
+	Limit   float64   `json:"limit"`      // 0: there is no target
+	AtLeast bool      `json:"at_least"`   // the ratio is to be at least the limit
 	Met     bool      `json:"met"`
 	NotHere string    `json:"not_here,omitempty"` // why it could not be run
 }
@@ -71,16 +73,12 @@ func (r result) print(w io.Writer) {
 			fmt.Fprintf(w, "%s: %s was not run: %s\n", r.Name, c.Baseline, c.NotHere)
 			continue
 		}
-		sign, verdict := "<=", "MISSED"
-		if c.AtLeast {
-			sign = ">="
-		}
-		if c.Met {
-			verdict = "met"
-		}
-		fmt.Fprintf(w, "%s: %s %.2f %s, weft %.2f %s, ratio %.3f (target %s %.2f) %s  [%d B, window %d, %d messages, %d rounds: %.3f to %.3f]\n",
-			r.Name, c.Baseline, c.Value, r.Unit, c.Weft, r.Unit, c.Ratio, sign, c.Limit, verdict,
+		fmt.Fprintf(w, "%s: %s %.2f %s, weft %.2f %s, ratio %.3f %s  [%d B, window %d, %d messages, %d rounds: %.3f to %.3f]\n",
+			r.Name, c.Baseline, c.Value, r.Unit, c.Weft, r.Unit, c.Ratio, verdict(c.Limit, c.AtLeast, c.Met),
 			r.Bytes, r.Window, r.Messages, len(c.Ratios), slices.Min(c.Ratios), slices.Max(c.Ratios))
+	}
+	for _, f := range r.Figures {
+		f.print(w, r)
 	}
 }
 

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // run alternates the baselines with weft, one after the other, rounds times.
@@ -12,6 +14,14 @@ func (b benchmark) run(ctx context.Context, t *tools, rounds int) result {
 	r := result{
 		ID: b.id, Name: b.name(), Provider: b.provider, Work: b.work, Unit: b.unit.name,
 		Bytes: b.order.size, Window: b.order.window, Messages: b.order.count,
+	}
+	if b.figures != nil {
+		var err error
+		r.Label = b.figures.label
+		if r.Figures, err = b.figures.run(ctx, t, b.order, rounds); err != nil {
+			r.Failure = err.Error()
+		}
+		return r
 	}
 	baselines := make([]comparison, len(b.baselines))
 	for i, base := range b.baselines {
@@ -64,10 +74,34 @@ func (c *comparison) conclude(weft series) {
 		c.Ratios = append(c.Ratios, mine[i]/theirs[i])
 	}
 	c.Value, c.Weft, c.Ratio = median(theirs), median(mine), median(c.Ratios)
-	c.Met = c.Ratio <= c.Limit
-	if c.AtLeast {
+	switch {
+	case c.Limit == 0:
+		c.Met = true
+	case c.AtLeast:
 		c.Met = c.Ratio >= c.Limit
+	default:
+		c.Met = c.Ratio <= c.Limit
 	}
+}
+
+// profileCount is how many times as long a run with a profile is: a sample is
+// taken a hundred times a second.
+const profileCount = 8
+
+// profile has weft do the work once more, and write profiles. What is measured
+// is not told, because profiles take time as well.
+func (b benchmark) profile(ctx context.Context, t *tools, folder string) (files string, err error) {
+	watched := *t
+	name := strings.NewReplacer(" ", "-", ",", "", "/", "-").Replace(b.name())
+	watched.profile = filepath.Join(folder, name)
+	o := b.order
+	if b.figures != nil {
+		_, err = b.figures.weft(ctx, &watched, o)
+	} else {
+		o.count, o.deadline = min(o.count*profileCount, mostMessages), o.deadline*profileCount
+		_, err = b.weft(ctx, &watched, o)
+	}
+	return watched.profile + "-*.pprof", err
 }
 
 func median(values []float64) float64 {

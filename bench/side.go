@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"sync/atomic"
@@ -11,9 +10,6 @@ import (
 
 	"github.com/weft-go/weft/fabric"
 )
-
-// sideCommand, as the first argument, makes this program a side of a benchmark.
-const sideCommand = "side"
 
 const (
 	dataTag = 1
@@ -25,17 +21,17 @@ const (
 	spins = 10_000
 )
 
-// works are what a side can do; of two sides one measures.
+// works are what a side over fabric can do; of two sides one measures.
 var works = map[string]struct {
 	// buffers is how many messages there is to be memory for.
 	buffers func(o order) int
 	do      func(s *side) (times, error)
 }{
-	"pingpong": {func(order) int { return 2 }, (*side).pingPong},
-	"flood":    {func(o order) int { return o.window + 1 }, (*side).flood},
+	pingPongWork: {func(order) int { return 2 }, (*side).pingPong},
+	floodWork:    {func(o order) int { return o.window + 1 }, (*side).flood},
 }
 
-// side is one endpoint of a benchmark, alone in its process.
+// side is one endpoint of package fabric, alone in its process.
 type side struct {
 	order
 	talk        talk
@@ -48,39 +44,18 @@ type side struct {
 	expired     atomic.Bool
 }
 
-// sideMain runs a side and returns the exit code of its process.
-func sideMain(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	o, err := parseOrder(args)
-	if err == nil {
-		s := &side{order: o, talk: newTalk(stdin, stdout)}
-		err = s.run()
-	}
-	if err != nil {
-		fmt.Fprintf(stderr, "side: %v\n", err)
-		return 1
-	}
-	return 0
-}
-
 var errDeadline = errors.New("the deadline has passed")
 
 func (s *side) run() (err error) {
 	work, known := works[s.work]
-	if !known {
-		return fmt.Errorf("the work is pingpong or flood, not %q", s.work)
+	if !known || s.two {
+		return fmt.Errorf("the work is pingpong or flood, in one message each, not %q", s.work)
 	}
 	// The first ends the loops, the second a call that does not return.
-	time.AfterFunc(s.deadline, func() { s.expired.Store(true) })
-	time.AfterFunc(s.deadline+2*time.Second, func() { os.Exit(3) })
+	defer time.AfterFunc(s.deadline, func() { s.expired.Store(true) }).Stop()
+	defer time.AfterFunc(s.deadline+2*time.Second, func() { os.Exit(3) }).Stop()
 
-	choice, err := fabric.Choose(fabric.Preference{
-		Providers: []string{s.provider}, Require: true, Source: s.source,
-		Logger: slog.New(slog.DiscardHandler),
-	})
-	if err != nil {
-		return err
-	}
-	if s.port, err = fabric.OpenPort(choice.Info, fabric.PortConfig{}); err != nil {
+	if s.port, err = openPort(s.order); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.port.Close()) }()
@@ -89,7 +64,7 @@ func (s *side) run() (err error) {
 		return err
 	}
 	defer arena.Close()
-	s.memory = arena.Bytes()
+	s.memory = touched(arena.Bytes())
 	if s.port.Attributes().NeedsRegistration {
 		registration, err := s.port.Register(s.memory)
 		if err != nil {
@@ -108,10 +83,21 @@ func (s *side) run() (err error) {
 	if err != nil {
 		return err
 	}
-	if err := s.talk.report(took); err != nil {
+	if err := s.talk.report(took.figures()...); err != nil {
 		return err
 	}
 	return s.talk.waitForEnd()
+}
+
+func openPort(o order) (*fabric.Port, error) {
+	choice, err := fabric.Choose(fabric.Preference{
+		Providers: []string{o.provider}, Require: true, Source: o.source,
+		Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return fabric.OpenPort(choice.Info, fabric.PortConfig{})
 }
 
 // buffer is the memory of one message.

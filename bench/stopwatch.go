@@ -12,8 +12,9 @@ import (
 const (
 	mostParts    = 512
 	pingPongPart = 1 // messages at least
-	floodPart    = 8192
 )
+
+func (o order) floodPart() int { return max(65536/o.size, 16*o.window) }
 
 // stopwatch times a run as a whole and in parts, as in c/stopwatch.c.
 type stopwatch struct {
@@ -29,6 +30,11 @@ type times struct {
 	operations     int
 	part           time.Duration // of the median part
 	partOperations int
+}
+
+// figures are what a side reports, and measured reads.
+func (t times) figures() []int64 {
+	return []int64{t.elapsed.Nanoseconds(), int64(t.operations), t.part.Nanoseconds(), int64(t.partOperations)}
 }
 
 // newStopwatch plans parts of at least so many messages, or a single one.

@@ -16,18 +16,30 @@ import (
 //	                                                 <-  peer, address
 //	ready                                            ->
 //	                                                 <-  go
-//	done, ns, operations, ns, operations             ->  (all, a part)
+//	done, ns, operations, ns, operations             ->  (all, a part; or others)
 //	                                                 <-  end
 //
 // The C twins speak the same.
 type talk struct {
-	in  *bufio.Reader
-	out io.Writer
+	in      *bufio.Reader
+	out     io.Writer
+	stderr  io.Writer
+	profile *profile // nil for none
 }
 
-func newTalk(in io.Reader, out io.Writer) talk {
-	return talk{bufio.NewReaderSize(in, 2048), out}
+func newTalk(in io.Reader, out, stderr io.Writer, p *profile) talk {
+	return talk{bufio.NewReaderSize(in, 2048), out, stderr, p}
 }
+
+// complain says at once why the side ends: the runner ends it as soon as the
+// other side complains that this one is gone.
+func (t talk) complain(err error) error {
+	fmt.Fprintf(t.stderr, "side: %v\n", err)
+	return toldError{err}
+}
+
+// toldError is one that the runner knows.
+type toldError struct{ error }
 
 func (t talk) expect(word string) (rest string, err error) {
 	line, err := t.in.ReadSlice('\n')
@@ -46,19 +58,35 @@ func (t talk) say(words ...any) error {
 	return err
 }
 
-// meetPeer exchanges addresses.
-func (t talk) meetPeer(p *fabric.Port) (fabric.Address, error) {
-	a := p.Attributes()
-	if err := t.say(fmt.Sprintf("open\t%s\t%s\t%s\t%s\t%x", fabric.LibraryVersion(), a.Provider, a.Fabric, a.Domain, p.LocalAddress())); err != nil {
-		return 0, err
+// device is what a side has opened, in words: version, provider, fabric, domain.
+type device [4]string
+
+func deviceOf(a fabric.Attributes) device {
+	return device{fabric.LibraryVersion().String(), a.Provider, a.Fabric, a.Domain}
+}
+
+// exchange tells this side's address and returns that of the peer. One that
+// only dials has none to tell.
+func (t talk) exchange(d device, address []byte) ([]byte, error) {
+	if err := t.say(fmt.Sprintf("open\t%s\t%x", strings.Join(d[:], "\t"), address)); err != nil {
+		return nil, err
 	}
 	text, err := t.expect("peer")
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	address, err := hex.DecodeString(text)
+	peer, err := hex.DecodeString(text)
 	if err != nil {
-		return 0, fmt.Errorf("address of the peer: %w", err)
+		return nil, fmt.Errorf("address of the peer: %w", err)
+	}
+	return peer, nil
+}
+
+// meetPeer exchanges addresses of endpoints.
+func (t talk) meetPeer(p *fabric.Port) (fabric.Address, error) {
+	address, err := t.exchange(deviceOf(p.Attributes()), p.LocalAddress())
+	if err != nil {
+		return 0, err
 	}
 	return p.Insert(address)
 }
@@ -68,14 +96,23 @@ func (t talk) waitForGo() error {
 	if err := t.say("ready"); err != nil {
 		return err
 	}
-	_, err := t.expect("go")
-	return err
+	if _, err := t.expect("go"); err != nil {
+		return err
+	}
+	return t.profile.start()
 }
 
-// report says that this side has all it wanted of the other.
-func (t talk) report(took times) error {
-	return t.say(fmt.Sprintf("done\t%d\t%d\t%d\t%d",
-		took.elapsed.Nanoseconds(), took.operations, took.part.Nanoseconds(), took.partOperations))
+// report says that this side has all it wanted of the other, and its figures:
+// those of times, or of a side that was idle.
+func (t talk) report(figures ...int64) error {
+	if err := t.profile.stop(); err != nil {
+		return err
+	}
+	line := "done"
+	for _, n := range figures {
+		line += fmt.Sprintf("\t%d", n)
+	}
+	return t.say(line)
 }
 
 // waitForEnd keeps this side open while the other may still need it.

@@ -21,6 +21,9 @@ type tools struct {
 	folder string
 	twin   []string // the C sides
 	weft   []string // the Go sides: this program
+	// profile is the beginning of the names of profiles that weft is to write,
+	// empty for none.
+	profile string
 }
 
 // newTools builds the C twins, with the compiler and pkg-config that cgo uses.

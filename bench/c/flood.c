@@ -1,12 +1,5 @@
 #include "twin.h"
 
-#include <string.h>
-
-static unsigned char *buffer(struct port *port, const struct order *order, uint64_t slot)
-{
-	return port->memory + slot * order->size;
-}
-
 static void post_receive(struct port *port, const struct order *order,
 			 uint64_t slot, uint64_t tag)
 {
@@ -20,7 +13,7 @@ static void post_receive(struct port *port, const struct order *order,
 
 // Sends messages numbered from 0, with up to window in flight, and waits for
 // the word that all have arrived.
-static void send_all(struct port *port, const struct order *order)
+static struct times send_all(struct port *port, const struct order *order)
 {
 	uint64_t total = order->warmup + order->count, next = 0, completed = 0;
 	uint64_t window = order->window, end = window, free_count = window;
@@ -39,7 +32,7 @@ static void send_all(struct port *port, const struct order *order)
 			uint64_t slot = free_slots[free_count - 1];
 			ssize_t ret;
 
-			memcpy(buffer(port, order, slot), &next, sizeof next);
+			put_number(buffer(port, order, slot), order->size, next);
 			ret = fi_tsend(port->ep, buffer(port, order, slot),
 				       order->size, port->desc, port->peer,
 				       DATA_TAG, &port->slots[slot]);
@@ -66,7 +59,7 @@ static void send_all(struct port *port, const struct order *order)
 			completed++;
 		}
 	}
-	report(&(struct times){0});
+	return (struct times){0};
 }
 
 static void send_end(struct port *port, const struct order *order)
@@ -90,7 +83,7 @@ static void send_end(struct port *port, const struct order *order)
 
 // Keeps window receives posted. Messages match receives in the order of both,
 // so a receive knows which number it is to get.
-static void receive_all(struct port *port, const struct order *order)
+static struct times receive_all(struct port *port, const struct order *order)
 {
 	uint64_t total = order->warmup + order->count, posted, received = 0;
 	uint64_t expected[WINDOW_LIMIT];
@@ -102,17 +95,16 @@ static void receive_all(struct port *port, const struct order *order)
 		expected[posted] = posted;
 		post_receive(port, order, posted, DATA_TAG);
 	}
-	plan_stopwatch(&watch, order, FLOOD_PART);
+	plan_stopwatch(&watch, order, flood_part(order));
 	wait_for_go();
 	while (received < total) {
 		int n = read_queue(port, entries);
 
 		for (int i = 0; i < n; i++) {
 			uint64_t slot = ((struct slot *)entries[i].op_context)->index;
-			uint64_t got;
 
-			memcpy(&got, buffer(port, order, slot), sizeof got);
-			if (got != expected[slot] || entries[i].len != order->size)
+			if (entries[i].len != order->size ||
+			    !has_number(buffer(port, order, slot), order->size, expected[slot]))
 				die("a message that is not the one expected", 0);
 			// The clock starts when the warm-up has arrived.
 			if (++received == watch.next)
@@ -125,20 +117,10 @@ static void receive_all(struct port *port, const struct order *order)
 	}
 	stop_stopwatch(&watch, 1, &times);
 	send_end(port, order);
-	report(&times);
+	return times;
 }
 
-void flood(const struct order *order)
+struct times flood(struct port *port, const struct order *order)
 {
-	struct port port;
-
-	open_port(&port, order, (order->window + 1) * order->size,
-		  order->window + 1);
-	meet_peer(&port);
-	if (order->first)
-		send_all(&port, order);
-	else
-		receive_all(&port, order);
-	wait_for_end();
-	close_port(&port);
+	return order->first ? send_all(port, order) : receive_all(port, order);
 }

@@ -1,14 +1,7 @@
 #include "twin.h"
 
-#include <string.h>
-
 // One message each way in flight. The slots: 0 sends, 1 receives.
 enum { SENDING, RECEIVING };
-
-static unsigned char *buffer(struct port *port, const struct order *order, int slot)
-{
-	return port->memory + (size_t)slot * order->size;
-}
 
 static void post_receive(struct port *port, const struct order *order)
 {
@@ -32,7 +25,7 @@ static int post_send(struct port *port, const struct order *order, uint64_t valu
 	struct fi_cq_tagged_entry entries[BATCH];
 	ssize_t ret;
 
-	memcpy(buf, &value, sizeof value);
+	put_number(buf, order->size, value);
 	do {
 		if (order->inject)
 			ret = fi_tinject(port->ep, buf, order->size, port->peer,
@@ -73,38 +66,32 @@ static void await(struct port *port, const struct order *order, int sent,
 
 static void expect(struct port *port, const struct order *order, uint64_t value)
 {
-	uint64_t got;
-
-	memcpy(&got, buffer(port, order, RECEIVING), sizeof got);
-	if (got != value)
+	if (!has_number(buffer(port, order, RECEIVING), order->size, value))
 		die("a message that is not the one expected", 0);
 }
 
 // The answer to a message is its number, inverted. The next receive is posted
 // after the answer, off the critical path: whatever comes early waits in the
 // provider until the queue is read.
-void pingpong(const struct order *order)
+struct times pingpong(struct port *port, const struct order *order)
 {
 	uint64_t total = order->warmup + order->count, i;
 	struct times times = {0};
 	struct stopwatch watch;
-	struct port port;
 
-	open_port(&port, order, 2 * order->size, 2);
-	meet_peer(&port);
 	if (!order->first)
-		post_receive(&port, order);
+		post_receive(port, order);
 	wait_for_go();
 	if (!order->first) {
-		await(&port, order, 1, 0);
+		await(port, order, 1, 0);
 		for (i = 0; i < total; i++) {
 			int sent;
 
-			expect(&port, order, i);
-			sent = post_send(&port, order, ~i);
+			expect(port, order, i);
+			sent = post_send(port, order, ~i);
 			if (i + 1 < total)
-				post_receive(&port, order);
-			await(&port, order, sent, i + 1 == total);
+				post_receive(port, order);
+			await(port, order, sent, i + 1 == total);
 		}
 	} else {
 		plan_stopwatch(&watch, order, PINGPONG_PART);
@@ -113,16 +100,14 @@ void pingpong(const struct order *order)
 
 			if (i == watch.next)
 				mark_time(&watch);
-			sent = post_send(&port, order, i);
-			post_receive(&port, order);
-			await(&port, order, sent, 0);
-			expect(&port, order, ~i);
+			sent = post_send(port, order, i);
+			post_receive(port, order);
+			await(port, order, sent, 0);
+			expect(port, order, ~i);
 		}
 		if (i == watch.next)
 			mark_time(&watch);
 		stop_stopwatch(&watch, 2, &times);
 	}
-	report(&times);
-	wait_for_end();
-	close_port(&port);
+	return times;
 }

@@ -104,6 +104,9 @@ void open_port(struct port *port, const struct order *order, size_t memory,
 	port->slots = calloc(slots, sizeof *port->slots);
 	if (port->memory == MAP_FAILED || !port->slots)
 		die("memory", -FI_ENOMEM);
+	// Pages that nobody has written to are all the same one, which the
+	// processor keeps at hand.
+	memset(port->memory, 1, memory);
 	for (size_t i = 0; i < slots; i++)
 		port->slots[i].index = i;
 	if (port->info->domain_attr->mr_mode & FI_MR_LOCAL) {

@@ -6,6 +6,7 @@
 
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
@@ -28,6 +29,7 @@ struct order {
 	const char *source; // empty: libfabric's choice
 	int first; // pings, or floods; the other side answers
 	int inject;
+	int two; // a message is two: its length, and then its payload
 	uint64_t warmup, count, window, size;
 };
 
@@ -53,12 +55,38 @@ struct port {
 	struct slot *slots;
 };
 
+// The memory of one message.
+static inline unsigned char *buffer(struct port *port, const struct order *order, uint64_t slot)
+{
+	return port->memory + slot * order->size;
+}
+
+// A message begins with its number, and ends with it if it is long enough.
+static inline void put_number(unsigned char *message, uint64_t size, uint64_t number)
+{
+	memcpy(message, &number, sizeof number);
+	if (size >= 2 * sizeof number)
+		memcpy(message + size - sizeof number, &number, sizeof number);
+}
+
+static inline int has_number(const unsigned char *message, uint64_t size, uint64_t number)
+{
+	return !memcmp(message, &number, sizeof number) &&
+	       (size < 2 * sizeof number ||
+		!memcmp(message + size - sizeof number, &number, sizeof number));
+}
+
 // A run is timed as a whole and in equal parts. The median of the parts is what
 // the work takes while the kernel gives the cores to nobody else. A flood comes
 // in bursts, which a part must be many times longer than.
 #define PARTS 512
 #define PINGPONG_PART 1
-#define FLOOD_PART 8192
+static inline uint64_t flood_part(const struct order *order)
+{
+	uint64_t bytes = 65536 / order->size, windows = 16 * order->window;
+
+	return bytes > windows ? bytes : windows;
+}
 
 struct stopwatch {
 	uint64_t next; // the number of the message to call mark_time at
@@ -106,7 +134,10 @@ void wait_for_end(void);
 int read_queue(struct port *port, struct fi_cq_tagged_entry *entries);
 int poll_queue(struct port *port, struct fi_cq_tagged_entry *entries);
 
-void pingpong(const struct order *order);
-void flood(const struct order *order);
+// What there is to do, between meeting the peer and the end: it returns what it
+// took.
+struct times pingpong(struct port *port, const struct order *order);
+struct times pingpong_of_two(struct port *port, const struct order *order);
+struct times flood(struct port *port, const struct order *order);
 
 #endif

@@ -34,7 +34,12 @@ type process struct {
 
 func start(t *testing.T, args ...string) *process {
 	t.Helper()
-	p := &process{Cmd: exec.Command("weft", args...), stderr: new(bytes.Buffer), ended: make(chan struct{})}
+	return startCommand(t, exec.Command("weft", args...))
+}
+
+func startCommand(t *testing.T, command *exec.Cmd) *process {
+	t.Helper()
+	p := &process{Cmd: command, stderr: new(bytes.Buffer), ended: make(chan struct{})}
 	p.Env = append(os.Environ(), "IPATH_NO_BACKTRACE=1")
 	p.Stderr = p.stderr
 	read, write, err := os.Pipe()
@@ -122,30 +127,26 @@ func requireEmpty(t *testing.T, dir string) {
 }
 
 func TestSenderIsKilled(t *testing.T) {
-	for _, provider := range testedProviders {
-		t.Run(provider, func(t *testing.T) {
-			sender, receiver, dir := underWay(t, provider)
-			require.NoError(t, sender.Process.Kill())
-			receiver.await(t, noticeLimit)
-			receiver.requireOneLine(t, exitPeer, "weft: connection lost: ")
-			requireEmpty(t, dir)
-		})
-	}
+	onEachProvider(t, func(t *testing.T, provider string) {
+		sender, receiver, dir := underWay(t, provider)
+		require.NoError(t, sender.Process.Kill())
+		receiver.await(t, noticeLimit)
+		receiver.requireOneLine(t, exitPeer, "weft: connection lost: ")
+		requireEmpty(t, dir)
+	})
 }
 
 func TestReceiverIsKilled(t *testing.T) {
-	for _, provider := range testedProviders {
-		t.Run(provider, func(t *testing.T) {
-			sender, receiver, dir := underWay(t, provider)
-			require.NoError(t, receiver.Process.Kill())
-			sender.await(t, noticeLimit)
-			sender.requireOneLine(t, exitPeer, "weft: connection lost: ")
-			names, err := os.ReadDir(dir)
-			require.NoError(t, err)
-			require.Len(t, names, 1)
-			require.Regexp(t, `^\.weft-.*\.part$`, names[0].Name())
-		})
-	}
+	onEachProvider(t, func(t *testing.T, provider string) {
+		sender, receiver, dir := underWay(t, provider)
+		require.NoError(t, receiver.Process.Kill())
+		sender.await(t, noticeLimit)
+		sender.requireOneLine(t, exitPeer, "weft: connection lost: ")
+		names, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		require.Len(t, names, 1)
+		require.Regexp(t, `^\.weft-.*\.part$`, names[0].Name())
+	})
 }
 
 func TestSenderIsInterrupted(t *testing.T) {
@@ -159,17 +160,15 @@ func TestSenderIsInterrupted(t *testing.T) {
 }
 
 func TestReceiverIsInterrupted(t *testing.T) {
-	for _, provider := range testedProviders {
-		t.Run(provider, func(t *testing.T) {
-			sender, receiver, dir := underWay(t, provider)
-			require.NoError(t, receiver.Process.Signal(os.Interrupt))
-			sender.await(t, noticeLimit)
-			receiver.await(t, noticeLimit)
-			receiver.requireOneLine(t, exitInterrupted, "weft: interrupted\n")
-			sender.requireOneLine(t, exitFailed, "weft: the receiver says: interrupted\n")
-			requireEmpty(t, dir)
-		})
-	}
+	onEachProvider(t, func(t *testing.T, provider string) {
+		sender, receiver, dir := underWay(t, provider)
+		require.NoError(t, receiver.Process.Signal(os.Interrupt))
+		sender.await(t, noticeLimit)
+		receiver.await(t, noticeLimit)
+		receiver.requireOneLine(t, exitInterrupted, "weft: interrupted\n")
+		sender.requireOneLine(t, exitFailed, "weft: the receiver says: interrupted\n")
+		requireEmpty(t, dir)
+	})
 }
 
 // A receiver that serves waits for its senders at the first signal. The second

@@ -16,12 +16,16 @@ const maxPingers = 64
 
 // serve answers until a signal comes.
 func (c *pingCommand) serve(t *terminal) error {
+	config, err := c.config(true, maxPing, t.logger)
+	if err != nil {
+		return err
+	}
 	t.warn()
 	ctx, done := interruptible()
 	defer done()
 	var pingers sync.WaitGroup
 	defer pingers.Wait() // once the listener is closed
-	l, err := listen(ctx, c.Listen, c.config(maxPing, t.logger))
+	l, err := listen(ctx, c.Listen, config)
 	if err != nil {
 		return err
 	}
@@ -29,26 +33,11 @@ func (c *pingCommand) serve(t *terminal) error {
 	if err := t.listening(c.JSON, l.Addr().String(), l.Provider()); err != nil {
 		return err
 	}
-	places := make(chan struct{}, maxPingers)
-	for {
-		select {
-		case places <- struct{}{}:
-		case <-ctx.Done():
-			return nil
+	return acceptEach(ctx, l, maxPingers, &pingers, func(conn *efa.Conn) {
+		if err := c.answer(ctx, conn); err != nil && ctx.Err() == nil {
+			fmt.Fprintf(t.stderr, "weft: from %s: %v\n", conn.RemoteAddr(), err)
 		}
-		conn, err := l.AcceptConn(ctx)
-		if errors.Is(err, errInterrupted) {
-			return nil
-		} else if err != nil {
-			return err
-		}
-		pingers.Go(func() {
-			defer func() { <-places }()
-			if err := c.answer(ctx, conn); err != nil && ctx.Err() == nil {
-				fmt.Fprintf(t.stderr, "weft: from %s: %v\n", conn.RemoteAddr(), err)
-			}
-		})
-	}
+	})
 }
 
 // answer sends back what one peer sends, until the peer closes.

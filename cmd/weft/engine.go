@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/weft-go/weft/efa"
@@ -23,19 +24,20 @@ type providerFlags struct {
 // connectFlags are those of everything that talks to a peer.
 type connectFlags struct {
 	providerFlags
+	securityFlags
 	Timeout time.Duration `default:"2m" help:"How long the peer may be silent."`
 	JSON    bool          `help:"Print results as JSON."`
 }
 
-func (f *connectFlags) check() error {
+func (f *connectFlags) check(serving bool) error {
 	if f.Timeout <= 0 {
 		return &usageError{fmt.Sprintf("--timeout is %v, it must be longer than 0", f.Timeout)}
 	}
-	return nil
+	return f.securityFlags.check(serving)
 }
 
-// mostHandshake is how long connecting may take, however patient the user is
-// with a peer that is known to be there.
+// mostHandshake is how long connecting, and closing, may take, however patient the
+// user is with a peer that is known to be there.
 const mostHandshake = 10 * time.Second
 
 // mostWaiting bounds what peers can cost that a listener has not yet taken:
@@ -43,16 +45,18 @@ const mostHandshake = 10 * time.Second
 const mostWaiting = 32
 
 // config is that of the engine. Messages of up to maxMessage bytes are
-// accepted from the peer.
-func (f *connectFlags) config(maxMessage int64, logger *slog.Logger) *efa.Config {
-	return &efa.Config{
+// accepted from the peer. serving is for who listens.
+func (f *connectFlags) config(serving bool, maxMessage int64, logger *slog.Logger) (*efa.Config, error) {
+	config := &efa.Config{
 		Providers:        f.Provider,
 		Require:          f.Require,
 		Logger:           logger,
 		MaxMessage:       maxMessage,
 		MaxHandshakes:    mostWaiting,
 		HandshakeTimeout: min(f.Timeout, mostHandshake),
+		DrainTimeout:     min(f.Timeout, mostHandshake),
 	}
+	return config, f.apply(config, serving)
 }
 
 // listen begins to accept connections.
@@ -72,9 +76,36 @@ func listen(ctx context.Context, address string, config *efa.Config) (*efa.Liste
 	return nil, fmt.Errorf("cannot listen on %s: %w", address, err)
 }
 
+// acceptEach has each connection served by a goroutine of the group, so many at
+// a time, until a signal ends ctx.
+func acceptEach(ctx context.Context, l *efa.Listener, most int, group *sync.WaitGroup, serve func(*efa.Conn)) error {
+	places := make(chan struct{}, most)
+	for {
+		select {
+		case places <- struct{}{}:
+		case <-ctx.Done():
+			return nil
+		}
+		conn, err := l.AcceptConn(ctx)
+		if errors.Is(err, errInterrupted) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		group.Go(func() {
+			defer func() { <-places }()
+			serve(conn)
+		})
+	}
+}
+
 // dial connects to a peer. service is what should be running there.
 func dial(ctx context.Context, address, service string, config *efa.Config) (*efa.Conn, error) {
-	conn, err := efa.Dial(ctx, address, config)
+	// For all of it: the engine gives that time to connecting, and to the
+	// handshake once more.
+	limited, cancel := context.WithTimeout(ctx, config.HandshakeTimeout)
+	defer cancel()
+	conn, err := efa.Dial(limited, address, config)
 	if err == nil {
 		return conn, nil
 	}
@@ -91,6 +122,8 @@ func dial(ctx context.Context, address, service string, config *efa.Config) (*ef
 		return nil, context.Cause(ctx)
 	case isNoProvider(err):
 		return nil, err
+	case notLetIn(address, err) != "":
+		why = notLetIn(address, err)
 	case errors.As(err, &foreign):
 		why = fmt.Sprintf("what listens at %s is not weft; check the address, and start %s there", address, service)
 	case errors.As(err, &refused):

@@ -11,6 +11,10 @@
 // only programs on the same machine can reach. Port 0 takes a free port; the
 // first line on stdout says which.
 //
+// Whoever can connect can send. With --key-file, only who has the same secret
+// can; with --tls-cert, --tls-key and --tls-ca, the two sides know each other by
+// certificates. The files themselves are not encrypted on their way.
+//
 // Results go to stdout, as text or with --json as one JSON object a line;
 // everything else goes to stderr. An error is one line that begins with
 // "weft:". The exit codes are
@@ -64,6 +68,8 @@ type commandLine struct {
 	Ping    pingCommand `cmd:"" help:"Measure the latency of messages."`
 	Info    infoCommand `cmd:"" help:"Show what this machine can use, what would be chosen, and why."`
 	Verbose bool        `short:"v" help:"Log what is chosen and done to stderr."`
+
+	Version kong.VersionFlag `help:"Print the versions of weft and of libfabric."`
 }
 
 // terminal is what a command works with beside its flags.
@@ -91,7 +97,7 @@ func run(args []string) int {
 func (t *terminal) run(args []string) error {
 	var line commandLine
 	parser, err := kong.New(&line, kong.Name("weft"), kong.Description(description),
-		kong.Writers(t.stdout, t.stderr), kong.Help(help))
+		kong.Writers(t.stdout, t.stderr), kong.Help(help), kong.Vars{"version": version()})
 	if err != nil {
 		return err
 	}

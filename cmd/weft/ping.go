@@ -32,14 +32,14 @@ type pingCommand struct {
 
 // Run measures, or serves.
 func (c *pingCommand) Run(t *terminal) error {
-	if err := c.check(); err != nil {
+	if err := c.check(c.Serve); err != nil {
 		return err
 	}
 	switch {
 	case c.Serve && c.Address != "":
 		return &usageError{"--serve takes no address; the place to listen at is --listen"}
 	case c.Serve:
-		if err := checkAddress(c.Listen); err != nil {
+		if err := checkAddress(c.Listen, 0); err != nil {
 			return &usageError{fmt.Sprintf("--listen is %v", err)}
 		}
 		return c.serve(t)
@@ -50,40 +50,46 @@ func (c *pingCommand) Run(t *terminal) error {
 	case c.Size < 0 || c.Size > maxPing:
 		return &usageError{fmt.Sprintf("--size is %d, it can be 0 to %d", c.Size, maxPing)}
 	}
-	if err := checkAddress(c.Address); err != nil {
+	if err := checkAddress(c.Address, 1); err != nil {
 		return &usageError{fmt.Sprintf("the argument is %v", err)}
 	}
-	ctx, done := interruptible()
-	defer done()
-	conn, err := dial(ctx, c.Address, "weft ping --serve", c.config(maxPing, t.logger))
+	config, err := c.config(false, maxPing, t.logger)
 	if err != nil {
 		return err
 	}
-	histogram, err := c.measure(ctx, conn)
+	ctx, done := interruptible()
+	defer done()
+	conn, err := dial(ctx, c.Address, "weft ping --serve", config)
 	if err != nil {
+		return err
+	}
+	histogram := hdrhistogram.New(1, time.Minute.Nanoseconds(), 3)
+	if err := c.measure(ctx, conn, histogram); err != nil {
 		_ = conn.CloseNow()
+		if histogram.TotalCount() > 0 {
+			_ = c.print(t, conn, histogram)
+		}
 		return err
 	}
 	if err := conn.Close(); err != nil {
 		t.logger.Debug("weft: closing", "error", err)
 	}
-	return c.print(t, conn.Provider(), histogram)
+	return c.print(t, conn, histogram)
 }
 
-// measure returns the round-trip times in nanoseconds.
-func (c *pingCommand) measure(ctx context.Context, conn *efa.Conn) (*hdrhistogram.Histogram, error) {
+// measure takes down the round-trip times in nanoseconds.
+func (c *pingCommand) measure(ctx context.Context, conn *efa.Conn, histogram *hdrhistogram.Histogram) error {
 	message := transfer.Greeting(pingProtocol, pingVersion)
 	back := make([]byte, max(c.Size, 64<<10))
 	n, err := c.trip(ctx, conn, message, back)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if !bytes.Equal(back[:n], message) {
-		return nil, transfer.ReadRefusal(back[:n])
+		return transfer.ReadRefusal(back[:n])
 	}
 	// Sockets, caches and the provider's own handshake warm up unmeasured.
 	warm := min(c.Count/10+1, 1000)
-	histogram := hdrhistogram.New(1, time.Minute.Nanoseconds(), 3)
 	message = make([]byte, c.Size)
 	// From a negative number on: their sum may be more than an int holds.
 	for i := -warm; i < c.Count; i++ {
@@ -94,16 +100,16 @@ func (c *pingCommand) measure(ctx context.Context, conn *efa.Conn) (*hdrhistogra
 		n, err := c.trip(ctx, conn, message, back)
 		took := time.Since(start)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if !bytes.Equal(back[:n], message) {
-			return nil, fmt.Errorf("%w: round trip %d came back with %d other bytes", transfer.ErrMismatch, i+warm, n)
+			return fmt.Errorf("%w: round trip %d came back with %d other bytes", transfer.ErrMismatch, i+warm, n)
 		}
 		if i >= 0 {
 			_ = histogram.RecordValue(min(took.Nanoseconds(), time.Minute.Nanoseconds()))
 		}
 	}
-	return histogram, nil
+	return nil
 }
 
 // trip sends a message and takes the answer.
@@ -140,10 +146,12 @@ var quantiles = []struct {
 	of   float64
 }{{"p50", 50}, {"p90", 90}, {"p99", 99}, {"p99.9", 99.9}}
 
-func (c *pingCommand) print(t *terminal, provider string, h *hdrhistogram.Histogram) error {
+// print tells of the round trips that were measured, which may be fewer than
+// were asked for.
+func (c *pingCommand) print(t *terminal, conn *efa.Conn, h *hdrhistogram.Histogram) error {
 	if c.JSON {
 		result := map[string]any{
-			"peer": c.Address, "provider": provider, "count": c.Count, "size": c.Size,
+			"peer": c.Address, "provider": conn.Provider(), "messages": messagesOf(conn), "count": h.TotalCount(), "size": c.Size,
 			"min_ns": h.Min(), "max_ns": h.Max(),
 		}
 		for _, q := range quantiles {
@@ -151,7 +159,7 @@ func (c *pingCommand) print(t *terminal, provider string, h *hdrhistogram.Histog
 		}
 		return t.printJSON(result)
 	}
-	text := fmt.Sprintf("round trips %d of %d bytes over %s, in microseconds: min %.1f", c.Count, c.Size, provider, micros(h.Min()))
+	text := fmt.Sprintf("round trips %d of %d bytes over %s, in microseconds: min %.1f", h.TotalCount(), c.Size, conn.Provider(), micros(h.Min()))
 	for _, q := range quantiles {
 		text += fmt.Sprintf(", %s %.1f", q.name, micros(h.ValueAtQuantile(q.of)))
 	}

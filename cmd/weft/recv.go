@@ -26,10 +26,14 @@ type recvCommand struct {
 
 // Run receives.
 func (c *recvCommand) Run(t *terminal) error {
-	if err := checkAddress(c.Listen); err != nil {
+	if err := checkAddress(c.Listen, 0); err != nil {
 		return &usageError{fmt.Sprintf("--listen is %v", err)}
 	}
-	if err := c.check(); err != nil {
+	if err := c.check(true); err != nil {
+		return err
+	}
+	config, err := c.config(true, transfer.MaxMessage, t.logger)
+	if err != nil {
 		return err
 	}
 	root, err := openDir(c.Dir)
@@ -38,9 +42,9 @@ func (c *recvCommand) Run(t *terminal) error {
 	}
 	defer root.Close()
 	if c.Once {
-		return c.once(t, root)
+		return c.once(t, root, config)
 	}
-	return c.serve(t, root)
+	return c.serve(t, root, config)
 }
 
 // openDir makes the folder if need be, and makes sure that it can be written:
@@ -69,10 +73,10 @@ func dirError(dir string, err error) error {
 }
 
 // once serves one sender.
-func (c *recvCommand) once(t *terminal, root *os.Root) error {
+func (c *recvCommand) once(t *terminal, root *os.Root, config *efa.Config) error {
 	ctx, done := interruptible()
 	defer done()
-	l, err := listen(ctx, c.Listen, c.config(transfer.MaxMessage, t.logger))
+	l, err := listen(ctx, c.Listen, config)
 	if err != nil {
 		return err
 	}
@@ -88,9 +92,10 @@ func (c *recvCommand) once(t *terminal, root *os.Root) error {
 	summary, err := receive(ctx, conn, root, transfer.Options{Timeout: c.Timeout, Progress: bar.add})
 	bar.finish()
 	if err != nil {
+		c.failed(t, conn, summary, err)
 		return err
 	}
-	return t.transferred(c.JSON, "received", conn.RemoteAddr().String(), conn.Provider(), summary)
+	return t.transferred(c.JSON, "received", conn.RemoteAddr().String(), conn, summary)
 }
 
 // receive takes one sender's files and closes the connection.
@@ -110,7 +115,7 @@ func receive(ctx context.Context, conn *efa.Conn, root *os.Root, options transfe
 // serve serves senders until a signal comes; then it ends when those that are
 // connected have finished. A second signal ends them, too, and it is an error
 // if it cut one off.
-func (c *recvCommand) serve(t *terminal, root *os.Root) (err error) {
+func (c *recvCommand) serve(t *terminal, root *os.Root, config *efa.Config) (err error) {
 	t.warn()
 	accepting, stopAccepting := context.WithCancelCause(context.Background())
 	defer stopAccepting(nil)
@@ -138,7 +143,7 @@ func (c *recvCommand) serve(t *terminal, root *os.Root) (err error) {
 			err = errInterrupted
 		}
 	}()
-	l, err := listen(accepting, c.Listen, c.config(transfer.MaxMessage, t.logger))
+	l, err := listen(accepting, c.Listen, config)
 	if err != nil {
 		return err
 	}
@@ -146,48 +151,37 @@ func (c *recvCommand) serve(t *terminal, root *os.Root) (err error) {
 	if err := t.listening(c.JSON, l.Addr().String(), l.Provider()); err != nil {
 		return err
 	}
-	places := make(chan struct{}, maxSenders)
 	output := &sync.Mutex{}
-	for {
-		select {
-		case places <- struct{}{}:
-		case <-accepting.Done():
-			return nil
-		}
-		conn, err := l.AcceptConn(accepting)
-		if errors.Is(err, errInterrupted) {
-			return nil
-		} else if err != nil {
-			return err
-		}
+	return acceptEach(accepting, l, maxSenders, &senders, func(conn *efa.Conn) {
 		connected.Add(1)
-		senders.Go(func() {
-			defer func() {
-				connected.Add(-1)
-				<-places
-			}()
-			summary, err := receive(receiving, conn, root, transfer.Options{Timeout: c.Timeout})
-			if errors.Is(err, errInterrupted) {
-				cutOff.Store(true)
-			}
-			output.Lock()
-			defer output.Unlock()
-			c.report(t, conn, summary, err)
-		})
-	}
+		defer connected.Add(-1)
+		summary, err := receive(receiving, conn, root, transfer.Options{Timeout: c.Timeout})
+		if errors.Is(err, errInterrupted) {
+			cutOff.Store(true)
+		}
+		output.Lock()
+		defer output.Unlock()
+		c.report(t, conn, summary, err)
+	})
 }
 
 // report prints how it went with one of several senders.
 func (c *recvCommand) report(t *terminal, conn *efa.Conn, summary transfer.Summary, err error) {
 	peer := conn.RemoteAddr().String()
 	if err == nil {
-		_ = t.transferred(c.JSON, "received", peer, conn.Provider(), summary)
+		_ = t.transferred(c.JSON, "received", peer, conn, summary)
 		return
 	}
 	fmt.Fprintf(t.stderr, "weft: from %s: %v\n", peer, err)
-	if c.JSON {
-		failed := eventOf("failed", peer, conn.Provider(), summary)
-		failed.Error = err.Error()
-		_ = t.printJSON(failed)
+	c.failed(t, conn, summary, err)
+}
+
+// failed prints the event of a transfer that did not succeed.
+func (c *recvCommand) failed(t *terminal, conn *efa.Conn, summary transfer.Summary, err error) {
+	if !c.JSON {
+		return
 	}
+	failed := eventOf("failed", conn.RemoteAddr().String(), conn, summary)
+	failed.Error = err.Error()
+	_ = t.printJSON(failed)
 }

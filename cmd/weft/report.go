@@ -6,21 +6,23 @@ import (
 	"math"
 
 	"github.com/weft-go/weft/cmd/weft/internal/transfer"
+	"github.com/weft-go/weft/efa"
 )
 
 // event is one line of output with --json.
 type event struct {
-	Event          string  `json:"event"` // sent, received, failed
-	Peer           string  `json:"peer,omitempty"`
-	Provider       string  `json:"provider,omitempty"`
-	Files          int64   `json:"files"`
-	Folders        int64   `json:"folders"`
-	Bytes          int64   `json:"bytes"`
-	Skipped        int64   `json:"skipped"`
-	Seconds        float64 `json:"seconds"`
-	BytesPerSecond float64 `json:"bytes_per_second"`
-	Verified       bool    `json:"verified"`
-	Error          string  `json:"error,omitempty"`
+	Event          string   `json:"event"` // sent, received, failed
+	Peer           string   `json:"peer,omitempty"`
+	Provider       string   `json:"provider,omitempty"`
+	Files          int64    `json:"files"`
+	Folders        int64    `json:"folders"`
+	Bytes          int64    `json:"bytes"`
+	Skipped        int64    `json:"skipped"`
+	Seconds        float64  `json:"seconds"`
+	BytesPerSecond float64  `json:"bytes_per_second"`
+	Messages       messages `json:"messages"`
+	Verified       bool     `json:"verified"`
+	Error          string   `json:"error,omitempty"`
 }
 
 func (t *terminal) printJSON(v any) error {
@@ -41,11 +43,11 @@ func (t *terminal) listening(asJSON bool, address, provider string) error {
 }
 
 // transferred prints what one transfer carried.
-func (t *terminal) transferred(asJSON bool, verb, peer, provider string, s transfer.Summary) error {
+func (t *terminal) transferred(asJSON bool, verb, peer string, conn *efa.Conn, s transfer.Summary) error {
 	if asJSON {
-		return t.printJSON(eventOf(verb, peer, provider, s))
+		return t.printJSON(eventOf(verb, peer, conn, s))
 	}
-	text := fmt.Sprintf("files %d, bytes %d, %.2f s, %.1f MB/s, sha256 verified, over %s", s.Files, s.Bytes, s.Elapsed.Seconds(), rate(s)/1e6, provider)
+	text := fmt.Sprintf("files %d, bytes %d, %.2f s, %.1f MB/s, sha256 verified, over %s", s.Files, s.Bytes, s.Elapsed.Seconds(), rate(s)/1e6, conn.Provider())
 	if s.Skipped > 0 {
 		text += fmt.Sprintf(", skipped %d", s.Skipped)
 	}
@@ -53,9 +55,9 @@ func (t *terminal) transferred(asJSON bool, verb, peer, provider string, s trans
 	return err
 }
 
-func eventOf(verb, peer, provider string, s transfer.Summary) event {
+func eventOf(verb, peer string, conn *efa.Conn, s transfer.Summary) event {
 	return event{
-		Event: verb, Peer: peer, Provider: provider,
+		Event: verb, Peer: peer, Provider: conn.Provider(), Messages: messagesOf(conn),
 		Files: s.Files, Folders: s.Folders, Bytes: s.Bytes, Skipped: s.Skipped,
 		Seconds: s.Elapsed.Seconds(), BytesPerSecond: math.Round(rate(s)), Verified: s.Verified,
 	}

@@ -32,17 +32,24 @@ func needProvider(t *testing.T, provider string) {
 	testenv.Need(t, provider, err)
 }
 
+// onEachProvider runs a test on every provider that is tested.
+func onEachProvider(t *testing.T, test func(t *testing.T, provider string)) {
+	for _, provider := range testedProviders {
+		t.Run(provider, func(t *testing.T) {
+			needProvider(t, provider)
+			test(t, provider)
+		})
+	}
+}
+
 func TestScripts(t *testing.T) {
 	testscript.Run(t, scripts("testdata/script", map[string]string{"PROVIDER": "sockets"}))
 }
 
 func TestScriptsOnEachProvider(t *testing.T) {
-	for _, provider := range testedProviders {
-		t.Run(provider, func(t *testing.T) {
-			needProvider(t, provider)
-			testscript.Run(t, scripts("testdata/provider", map[string]string{"PROVIDER": provider}))
-		})
-	}
+	onEachProvider(t, func(t *testing.T, provider string) {
+		testscript.Run(t, scripts("testdata/provider", map[string]string{"PROVIDER": provider}))
+	})
 }
 
 func TestScriptsWithSmallDisk(t *testing.T) {
@@ -71,6 +78,7 @@ func TestScriptsWithSmallDisk(t *testing.T) {
 //	bannerserver           the same, but it speaks first
 //	silentserver           the same, but it says nothing
 //	shutserver             the same, but it hangs up at once
+//	certificates NAME...   makes certificates, see makeCertificates
 func scripts(dir string, env map[string]string) testscript.Params {
 	return testscript.Params{
 		Dir: dir,
@@ -94,6 +102,7 @@ func scripts(dir string, env map[string]string) testscript.Params {
 			"bannerserver": func(ts *testscript.TestScript, _ bool, _ []string) { startServer(ts, "220 mail.invalid ready\r\n") },
 			"silentserver": func(ts *testscript.TestScript, _ bool, _ []string) { startServer(ts, "") },
 			"shutserver":   startShutServer,
+			"certificates": makeCertificates,
 		},
 	}
 }
@@ -201,27 +210,22 @@ func closePort(ts *testscript.TestScript, _ bool, _ []string) {
 
 // startServer starts a server that says one thing to each who connects.
 func startServer(ts *testscript.TestScript, banner string) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	ts.Check(err)
-	ts.Defer(func() { _ = l.Close() })
-	ts.Setenv("ADDRESS", l.Addr().String())
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			_, _ = io.WriteString(conn, banner)
-			// Only when the peer has gone: a reset would take the banner along.
-			_, _ = io.Copy(io.Discard, conn)
-			_ = conn.Close()
-		}
-	}()
+	serveEach(ts, func(conn net.Conn) {
+		_, _ = io.WriteString(conn, banner)
+		// Only when the peer has gone: a reset would take the banner along.
+		_, _ = io.Copy(io.Discard, conn)
+	})
 }
 
 // startShutServer starts a server that reads what weft says first, so that its
 // end is no reset, and hangs up.
 func startShutServer(ts *testscript.TestScript, _ bool, _ []string) {
+	serveEach(ts, func(conn net.Conn) { _, _ = conn.Read(make([]byte, 1<<10)) })
+}
+
+// serveEach starts a server that does something with each who connects, and
+// hangs up.
+func serveEach(ts *testscript.TestScript, serve func(conn net.Conn)) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	ts.Check(err)
 	ts.Defer(func() { _ = l.Close() })
@@ -232,7 +236,7 @@ func startShutServer(ts *testscript.TestScript, _ bool, _ []string) {
 			if err != nil {
 				return
 			}
-			_, _ = conn.Read(make([]byte, 1<<10))
+			serve(conn)
 			_ = conn.Close()
 		}
 	}()

@@ -19,22 +19,26 @@ func (c *sendCommand) Run(t *terminal) error {
 		return &usageError{"nothing to send; usage: weft send FILE... HOST:PORT"}
 	}
 	address := c.Arguments[last]
-	if err := checkAddress(address); err != nil {
+	if err := checkAddress(address, 1); err != nil {
 		return &usageError{fmt.Sprintf("the last argument is %v; usage: weft send FILE... HOST:PORT", err)}
 	}
 	if last == 0 {
 		return &usageError{"nothing to send; usage: weft send FILE... HOST:PORT"}
 	}
-	if err := c.check(); err != nil {
+	if err := c.check(false); err != nil {
 		return err
 	}
 	sources, err := transfer.Sources(c.Arguments[:last])
 	if err != nil {
 		return err
 	}
+	config, err := c.config(false, transfer.MaxMessage, t.logger)
+	if err != nil {
+		return err
+	}
 	ctx, done := interruptible()
 	defer done()
-	conn, err := dial(ctx, address, "weft recv", c.config(transfer.MaxMessage, t.logger))
+	conn, err := dial(ctx, address, "weft recv", config)
 	if err != nil {
 		return err
 	}
@@ -59,14 +63,17 @@ func (c *sendCommand) Run(t *terminal) error {
 	if err := conn.Close(); err != nil {
 		t.logger.Debug("weft: closing", "error", err)
 	}
-	return t.transferred(c.JSON, "sent", address, conn.Provider(), summary)
+	return t.transferred(c.JSON, "sent", address, conn, summary)
 }
 
-// checkAddress admits HOST:PORT.
-func checkAddress(address string) error {
+// checkAddress admits HOST:PORT, with a port from least on.
+func checkAddress(address string, least int) error {
 	_, port, err := net.SplitHostPort(address)
 	if err != nil || port == "" {
 		return fmt.Errorf("%q, not HOST:PORT", address)
+	}
+	if number, err := net.LookupPort("tcp", port); err != nil || number < least {
+		return fmt.Errorf("%q, where %q is neither a port from %d to 65535 nor the name of one", address, port, least)
 	}
 	return nil
 }

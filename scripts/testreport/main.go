@@ -3,6 +3,10 @@
 // no more than the number, of those that failed everything.
 //
 // Its exit code is that of go test, but a run in which no test ran fails.
+//
+//	testreport [-also=FOLDER] ARGUMENTS OF GO TEST
+//
+// With -also, the same is run in the module of that folder, for the same report.
 package main
 
 import (
@@ -11,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -24,8 +29,35 @@ func run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 
+	folders, args := modules(args)
 	report := newReport(os.Stdout)
+	code := 0
+	for _, folder := range folders {
+		code = max(code, test(ctx, report, folder, args))
+	}
+	if passed := report.finish(code != 0); !passed && code == 0 {
+		code = 1
+	}
+	return code
+}
+
+// modules splits off the folders in which to run, this one first.
+func modules(args []string) (folders, rest []string) {
+	folders = []string{"."}
+	for len(args) > 0 {
+		folder, also := strings.CutPrefix(args[0], "-also=")
+		if !also {
+			break
+		}
+		folders, args = append(folders, folder), args[1:]
+	}
+	return folders, args
+}
+
+// test runs go test in a folder, and returns its exit code.
+func test(ctx context.Context, report *report, folder string, args []string) int {
 	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-json"}, args...)...)
+	cmd.Dir = folder
 	cmd.Stdout = report
 	cmd.Stderr = os.Stderr
 	// The signal must reach the test binaries too: go test does not pass it on,
@@ -47,9 +79,6 @@ func run(args []string) int {
 		} else {
 			fmt.Fprintln(os.Stderr, "testreport:", err)
 		}
-	}
-	if passed := report.finish(code != 0); !passed && code == 0 {
-		code = 1
 	}
 	return code
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 )
 
@@ -136,5 +137,19 @@ FAIL  m/a 0.0s
 				t.Errorf("got:\n%s\nwant:\n%s", got, c.want)
 			}
 		})
+	}
+}
+
+func TestModules(t *testing.T) {
+	folders, rest := modules([]string{"-also=one", "-also=two", "-count=1", "-also=", "./..."})
+	if want := []string{".", "one", "two"}; !slices.Equal(folders, want) {
+		t.Errorf("folders %q instead of %q", folders, want)
+	}
+	if want := []string{"-count=1", "-also=", "./..."}; !slices.Equal(rest, want) {
+		t.Errorf("the rest %q instead of %q", rest, want)
+	}
+	folders, rest = modules(nil)
+	if len(folders) != 1 || len(rest) != 0 {
+		t.Errorf("of nothing: %q and %q", folders, rest)
 	}
 }

@@ -124,6 +124,9 @@ func printable(text string) string {
 	}, text)
 }
 
+// errSilent says that the time limit has passed.
+var errSilent = fmt.Errorf("%w: the peer has not made progress within the time limit", ErrLost)
+
 // connectionError explains why a call on the connection failed. ctx is the
 // caller's, without the time limit of the one call.
 func connectionError(ctx context.Context, err error) error {
@@ -133,7 +136,7 @@ func connectionError(ctx context.Context, err error) error {
 	case errors.Is(err, io.EOF):
 		return fmt.Errorf("%w: the peer closed it before the transfer was complete", ErrLost)
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("%w: the peer has not made progress within the time limit", ErrLost)
+		return errSilent
 	}
 	return fmt.Errorf("%w: %w", ErrLost, err)
 }

@@ -51,9 +51,6 @@ func (s *script) end(sent totals) *script {
 // as the sender sees it.
 func receive(t *testing.T, dir string, messages ...[]byte) (answer, error) {
 	t.Helper()
-	root, err := os.OpenRoot(dir)
-	require.NoError(t, err)
-	defer root.Close()
 	a, b := memoryPair()
 	go func() {
 		defer a.Close()
@@ -63,7 +60,7 @@ func receive(t *testing.T, dir string, messages ...[]byte) (answer, error) {
 			}
 		}
 	}()
-	_, err = Receive(t.Context(), b, root, Options{})
+	_, err := Receive(t.Context(), b, openRoot(t, dir), Options{})
 	b.Close()
 	return readAnswer(t.Context(), a), err
 }

@@ -124,20 +124,32 @@ type outcome struct {
 // run carries sources into dir over a pair of connections.
 func run(t *testing.T, sources []Source, dir string, tamper func([]byte)) (sent, received outcome) {
 	t.Helper()
+	a, b := memoryPair()
+	a.tamper = tamper
+	return carry(t, a, b, sources, openRoot(t, dir), Options{}, Options{})
+}
+
+// carry has a send and b receive.
+func carry(t *testing.T, a, b *memoryConn, sources []Source, root *os.Root, sending, receiving Options) (sent, received outcome) {
+	t.Helper()
+	done := make(chan outcome)
+	go func() {
+		summary, err := Receive(t.Context(), b, root, receiving)
+		b.Close()
+		done <- outcome{summary, err}
+	}()
+	summary, err := Send(t.Context(), a, sources, sending)
+	a.Close()
+	return outcome{summary, err}, <-done
+}
+
+// openRoot opens a folder until the test ends.
+func openRoot(t *testing.T, dir string) *os.Root {
+	t.Helper()
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer root.Close()
-	a, b := memoryPair()
-	a.tamper = tamper
-	done := make(chan outcome)
-	go func() {
-		summary, err := Receive(t.Context(), b, root, Options{})
-		b.Close()
-		done <- outcome{summary, err}
-	}()
-	summary, err := Send(t.Context(), a, sources, Options{})
-	a.Close()
-	return outcome{summary, err}, <-done
+	t.Cleanup(func() { _ = root.Close() })
+	return root
 }

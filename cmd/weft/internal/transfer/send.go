@@ -38,6 +38,7 @@ func Send(ctx context.Context, conn Conn, sources []Source, options Options) (Su
 	out := newOutbox(streaming, conn, options, stopStream)
 	r := &reader{out: out, options: options, hash: sha256.New()}
 	local := r.all(sources)
+	failed := time.Now()
 	if local != nil && !errors.Is(local, errStopped) {
 		// A receiver that does not read cannot hold this side up for long.
 		defer time.AfterFunc(grace, stopStream).Stop()
@@ -46,18 +47,16 @@ func Send(ctx context.Context, conn Conn, sources []Source, options Options) (Su
 	written := out.close()
 
 	wait := options.timeout()
-	if local != nil || written != nil {
+	switch {
+	case errors.Is(written, errSilent):
+		wait = 0 // it has had its time
+	case local != nil:
+		wait = min(wait, grace) - time.Since(failed)
+	case written != nil:
 		wait = min(wait, grace)
 	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
 	var a answer
-	select {
-	case a = <-answers:
-		answered = true
-	case <-timer.C:
-		a.err = connectionError(ctx, context.DeadlineExceeded)
-	}
+	a, answered = awaitAnswer(ctx, answers, wait)
 
 	summary := Summary{Elapsed: time.Since(start)}
 	summary.set(r.sent)
@@ -77,6 +76,24 @@ func Send(ctx context.Context, conn Conn, sources []Source, options Options) (Su
 	}
 	summary.Verified = true
 	return summary, nil
+}
+
+// awaitAnswer waits for the receiver's answer, and takes one that is there
+// even if there is no time left.
+func awaitAnswer(ctx context.Context, answers <-chan answer, wait time.Duration) (a answer, answered bool) {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case a = <-answers:
+		return a, true
+	case <-timer.C:
+	}
+	select {
+	case a = <-answers:
+		return a, true
+	default:
+		return answer{err: connectionError(ctx, context.DeadlineExceeded)}, false
+	}
 }
 
 // all packs everything from hello to end.

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weft-go/weft/fabric"
+	"github.com/weft-go/weft/internal/testenv"
+)
+
+func overConnection(built *tools, o sideOptions) []string {
+	if o.over == "" {
+		o.over = overConn
+	}
+	return weftSide(o)(built)
+}
+
+func TestSideOptions(t *testing.T) {
+	for _, want := range []sideOptions{
+		{over: overFabric, sender: senderWrite, idle: time.Second},
+		{over: overNet, sender: senderTry, ungathered: true, idle: time.Minute, profile: "/tmp/some where"},
+	} {
+		var got sideOptions
+		flags := got.flags(&bytes.Buffer{})
+		o := tinyOrder("shm", floodWork)
+		require.NoError(t, flags.Parse(append(want.args(), o.args()...)))
+		require.Equal(t, want, got)
+		left, err := parseOrder(flags.Args())
+		require.NoError(t, err)
+		require.Equal(t, o, left)
+	}
+	for _, args := range [][]string{
+		{"-over=nothing"}, {"-over=conn", "-sender=nobody"}, {"-no such flag"},
+	} {
+		var stderr bytes.Buffer
+		o := tinyOrder("shm", floodWork)
+		o.first = true
+		in := bytes.NewBufferString("peer\t\n")
+		require.NotZero(t, sideMain(append(args, o.args()...), in, &bytes.Buffer{}, &stderr), args)
+		require.NotEmpty(t, stderr.String(), args)
+	}
+}
+
+// Every message arrives, whatever the API and the size.
+func TestConnectionsCarry(t *testing.T) {
+	each(t, func(t *testing.T, built *tools, provider string) {
+		pingPong, flood := tinyOrder(provider, pingPongWork), tinyOrder(provider, floodWork)
+		two, long, large := pingPong, pingPong, flood
+		two.two = true
+		long.size = 20_000
+		large.size, large.window, large.count = 1<<20, 4, 20
+		for _, c := range []struct {
+			order      order
+			options    sideOptions
+			operations int
+		}{
+			{pingPong, sideOptions{}, 1000},
+			{two, sideOptions{}, 1000},
+			{long, sideOptions{}, 1000},
+			{pingPong, sideOptions{over: overStream}, 1000},
+			{flood, sideOptions{sender: senderWrite}, 500},
+			{flood, sideOptions{sender: senderTry}, 500},
+			{flood, sideOptions{sender: senderAsync}, 500},
+			{flood, sideOptions{sender: senderFragments}, 500},
+			{flood, sideOptions{sender: senderFragments, ungathered: true}, 500},
+			{large, sideOptions{sender: senderAsync}, 20},
+			{large, sideOptions{sender: senderFragments}, 20},
+		} {
+			first, second := c.order.sides(overConnection(built, c.options))
+			m, err := runPair(context.Background(), first, second, c.order.deadline)
+			require.NoError(t, err, "%q", first)
+			require.Equal(t, c.operations, m.operations, "%q", first)
+			require.Contains(t, m.device[1], provider)
+		}
+	})
+}
+
+func TestTCPCarries(t *testing.T) {
+	built, err := newTools(context.Background())
+	require.NoError(t, err)
+	defer built.close()
+	for _, work := range []string{pingPongWork, floodWork} {
+		o := tinyOrder("shm", work)
+		o.size = 5000
+		first, second := o.sides(overConnection(built, sideOptions{over: overNet}))
+		m, err := runPair(context.Background(), first, second, o.deadline)
+		require.NoError(t, err)
+		require.Positive(t, m.operations)
+		require.Equal(t, "net", m.device[1])
+	}
+}
+
+// Whoever waits for a message that does not come says so, and one that has
+// another number or length is not taken for it.
+func TestConnectionsNotice(t *testing.T) {
+	each(t, func(t *testing.T, built *tools, provider string) {
+		program := overConnection(built, sideOptions{sender: senderWrite})
+		o := tinyOrder(provider, floodWork)
+		o.deadline = 2 * time.Second
+		less, _ := o.sides(program)
+		o.count++
+		_, more := o.sides(program)
+		_, err := runPair(context.Background(), less, more, o.deadline)
+		require.ErrorContains(t, err, "the deadline has passed")
+
+		o.deadline = 20 * time.Second
+		o.work = pingPongWork
+		_, other := o.sides(program)
+		_, err = runPair(context.Background(), less, other, o.deadline)
+		require.Error(t, err)
+
+		o.size = 16
+		long, _ := o.sides(program)
+		_, err = runPair(context.Background(), long, other, o.deadline)
+		require.ErrorContains(t, err, "the message has 16 bytes")
+	})
+}
+
+// Each benchmark there is does its work, in small.
+func TestBenchmarksRun(t *testing.T) {
+	built, err := newTools(context.Background())
+	require.NoError(t, err)
+	t.Cleanup(built.close)
+	all := benchmarks()
+	all = append(all, idleBenchmark("shm", 20, 50*time.Millisecond), idleBenchmark("tcp", 20, 50*time.Millisecond))
+	for _, b := range all {
+		if b.order.work == idleWork && b.order.count > 20 {
+			continue // those above are in their place
+		}
+		t.Run(b.name(), func(t *testing.T) {
+			_, err := fabric.Choose(fabric.Preference{Providers: []string{b.provider}, Require: true, Source: ipSource(b.provider)})
+			testenv.Need(t, b.provider, err)
+			t.Parallel()
+			b.order.warmup, b.order.count = 3, min(b.order.count, 200)
+			// It tells too few digits of so short a run; TestFiPingpong has it.
+			b.baselines = slices.DeleteFunc(b.baselines, func(base baseline) bool { return base.label == "fi_pingpong" })
+			r := b.run(context.Background(), built, 1)
+			require.False(t, r.failed(), r.Failure)
+			if b.figures == nil {
+				require.Len(t, r.Weft.Mean, 1)
+				require.Len(t, r.Comparisons, len(b.baselines))
+				require.Positive(t, r.Weft.Mean[0])
+			} else {
+				require.Len(t, r.Figures, 2*len(idleFiguresOfSide))
+			}
+			var text bytes.Buffer
+			r.print(&text)
+			require.Contains(t, text.String(), b.name()+": ")
+		})
+	}
+}
+
+func TestFiguresHaveLimits(t *testing.T) {
+	values := func(all ...float64) measureFigures {
+		return func(context.Context, *tools, order) ([]float64, error) { return all, nil }
+	}
+	s := figureSet{
+		figures: []figure{{Name: "low", Unit: "KiB", Limit: 4}, {Name: "high", Unit: "KiB", Limit: 4}, {Name: "free", Unit: "KiB"}},
+		label:   "TCP", weft: values(3, 5, 7), baseline: values(1, 1, 1),
+	}
+	b := benchmark{id: "P0", provider: "none", work: "nothing", order: order{count: 9}, figures: &s}
+	r := b.run(context.Background(), nil, leastRounds)
+	require.False(t, r.failed())
+	var text bytes.Buffer
+	r.print(&text)
+	require.Equal(t, `P0 none nothing: low: TCP 1.00 KiB, weft 3.00 KiB (target <= 4.00) met  [9 connections, 5 rounds: 3.00 to 3.00]
+P0 none nothing: high: TCP 1.00 KiB, weft 5.00 KiB (target <= 4.00) MISSED  [9 connections, 5 rounds: 5.00 to 5.00]
+P0 none nothing: free: TCP 1.00 KiB, weft 7.00 KiB (no target)  [9 connections, 5 rounds: 7.00 to 7.00]
+`, text.String())
+
+	s.baseline = values(1)
+	r = b.run(context.Background(), nil, leastRounds)
+	require.True(t, r.failed())
+}
+
+func TestNumbersAreAtBothEnds(t *testing.T) {
+	for _, size := range []int{8, 15, 16, 100} {
+		message := make([]byte, size)
+		putNumber(message, 77)
+		require.NoError(t, expectNumber(message, 77))
+		require.Error(t, expectNumber(message, 78))
+		if size >= 16 {
+			message[size-1]++
+			require.Error(t, expectNumber(message, 77), size)
+		}
+	}
+}
+
+func TestProfilesAreWritten(t *testing.T) {
+	built, err := newTools(context.Background())
+	require.NoError(t, err)
+	defer built.close()
+	_, err = fabric.Choose(fabric.Preference{Providers: []string{"shm"}, Require: true})
+	testenv.Need(t, "shm", err)
+	folder := t.TempDir()
+	for _, b := range []benchmark{eagerBenchmark("P3", "shm", 500, 1), idleBenchmark("shm", 5, time.Millisecond)} {
+		b.order.warmup = 1
+		pattern, err := b.profile(context.Background(), built, folder)
+		require.NoError(t, err)
+		files, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		require.Len(t, files, 4, "processor and heap, of both sides")
+		for _, file := range files {
+			content, err := os.ReadFile(file)
+			require.NoError(t, err)
+			require.Equal(t, []byte{0x1f, 0x8b}, content[:2], "%s is a compressed profile", file)
+		}
+	}
+	require.Empty(t, built.profile)
+}
