@@ -94,9 +94,6 @@ func openOnTwo(t *testing.T, what, why string) {
 // A receive from the peer 0 takes its messages, and not those of any.
 func TestReceiveFromPeerZero(t *testing.T) {
 	each(t, func(t *testing.T, provider string) {
-		if provider == "tcp" {
-			openOnTwo(t, "receives from a named peer on tcp", "they take messages of others")
-		}
 		for _, kinds := range [][2]fabric.OpKind{{fabric.OpSend, fabric.OpReceive}, {fabric.OpTaggedSend, fabric.OpTaggedReceive}} {
 			t.Run(kinds[1].String(), func(t *testing.T) {
 				a, b := stations(t, provider, fabric.Messages|fabric.TaggedMessages|fabric.DirectedReceive|fabric.SourceAddress)
@@ -104,6 +101,14 @@ func TestReceiveFromPeerZero(t *testing.T) {
 				c := third(t, a, b)
 				toB := c.insert(t, b)
 				got := make([]byte, 16)
+				if kinds[1] == fabric.OpReceive && a.info.Provider() == "tcp" {
+					// It would take messages of others.
+					for _, op := range []fabric.Op{{Buf: got}, {Vector: [][]byte{got}}} {
+						op.Kind = kinds[1]
+						require.ErrorIs(t, b.post(t, a, op).Err, fabric.ErrNotSupported)
+					}
+					return
+				}
 				b.must(t, a, fabric.Op{Kind: kinds[1], Peer: 0, Buf: got, Context: 1})
 				sent := c.must(t, b, fabric.Op{Kind: kinds[0], Peer: toB, Buf: []byte("not from zero")})
 				require.Equal(t, fabric.Posted, sent.Result)
@@ -276,9 +281,6 @@ func TestZeroLengthAccess(t *testing.T) {
 // the next ones, are as if nothing had happened.
 func TestTruncationOfOne(t *testing.T) {
 	each(t, func(t *testing.T, provider string) {
-		if provider != "sockets" {
-			openOnTwo(t, "truncation of one on "+provider, "the process died of SIGSEGV in fi_cq_read")
-		}
 		for _, kinds := range [][2]fabric.OpKind{{fabric.OpSend, fabric.OpReceive}, {fabric.OpTaggedSend, fabric.OpTaggedReceive}} {
 			for _, size := range []int{50, 20_000} {
 				for _, early := range []bool{true, false} {
@@ -287,8 +289,8 @@ func TestTruncationOfOne(t *testing.T) {
 						if a.info.Provider() == "tcp;ofi_rxm" && fabric.LibraryVersion().Major == 1 {
 							testenv.Need(t, "messages after a truncated one on tcp", errors.New("libfabric 1.17 does not deliver them"))
 						}
-						if provider == "shm" && size > 4096 && fabric.LibraryVersion().Major == 1 {
-							testenv.Need(t, "long truncated messages on shm", errors.New("libfabric 1.17 copies for ever, within fi_cq_read"))
+						if provider == "shm" && size > 4096 {
+							testenv.Need(t, "long truncated messages on shm", errors.New("libfabric 1.17 copies for ever, within fi_cq_read; 2.1 crashes there, or does not complete the receive"))
 						}
 						bufs := [][]byte{make([]byte, size), bytes.Repeat([]byte{0xee}, size), make([]byte, size)}
 						receive := func() {

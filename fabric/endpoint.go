@@ -27,6 +27,7 @@ type Endpoint struct {
 
 	pace       pace
 	batching   bool
+	undirected bool // untagged receives take messages of anybody
 	connection connection
 	groups     []*Group
 	joins      int // of groups, ever
@@ -80,6 +81,7 @@ func (e *Endpoint) activate(send, receive *CompletionQueue) error {
 		return fail("turn", e.provider, int(syscall.ENOMEM))
 	}
 	e.send, e.receive, e.turn = send, receive, turn
+	e.undirected = undirected(e.domain.info)
 	e.batch(batches(core(e.provider), LibraryVersion()))
 	if core(e.provider) == "shm" {
 		onThisHost.join(e)
@@ -225,6 +227,9 @@ func (e *Endpoint) stage(op *Op, c *cgo.Op, x *cgo.Extra) bool {
 	if (!plain || op.Kind == 0) && (op.wrong() != "" || e.neverCompletes(op)) {
 		return true
 	}
+	if e.undirected && op.Kind == OpReceive && op.Peer != AddressAny {
+		return true
+	}
 	kind := &kinds[op.Kind]
 	if e.connection.restricted.Load() {
 		if errno, _ := e.connection.refuses(e, kind.receive); errno != 0 {
@@ -258,6 +263,13 @@ func (e *Endpoint) stage(op *Op, c *cgo.Op, x *cgo.Extra) bool {
 	}
 	c.Kind = kind.code
 	return true
+}
+
+// undirected says of endpoints that untagged receives do not look at the peer
+// that they name: tcp's own, from libfabric 1.18 on, although they say that they
+// can.
+func undirected(i *Info) bool {
+	return i.Provider() == "tcp" && i.Endpoint() == ReliableDatagram && i.Capabilities()&DirectedReceive != 0
 }
 
 // neverCompletes says of an operation that the provider takes it for good.
@@ -339,6 +351,9 @@ func (e *Endpoint) wrong(op *Op) (Errno, string) {
 	}
 	if e.neverCompletes(op) {
 		return Errno(syscall.ENOSYS), "an empty operation with DeliveryComplete never completes on shm of libfabric 1.x"
+	}
+	if e.undirected && op.Kind == OpReceive && op.Peer != AddressAny {
+		return Errno(syscall.ENOSYS), "an untagged receive takes messages of any peer here; receive by a tag, or from AddressAny"
 	}
 	if errno, why := e.connection.refuses(e, kinds[op.Kind].receive); errno != 0 {
 		return errno, why
