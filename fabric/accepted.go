@@ -9,9 +9,9 @@ import (
 )
 
 // accepted are connections that were made to an address: sockets that this
-// process has there, but for the one that listens. tcp of libfabric 1.17 forgets
-// those that it has accepted and not heard of yet (the peer has connected, and
-// has not said who it is) when what listens is closed: their descriptors stay,
+// process has there, but for the one that listens. tcp of libfabric 1.17 and 2.1
+// forgets those that it has accepted and not heard of yet (the peer has connected,
+// and has not said who it is) when what listens is closed: their descriptors stay,
 // or what comes in later is looked at with memory that is gone.
 type accepted map[int]uint64 // inodes by descriptor
 
@@ -51,7 +51,8 @@ func acceptedAt(name []byte, mine func(peer unix.Sockaddr) bool) (list accepted,
 
 // acceptedBy lists the connections of an endpoint, which all end with it.
 func acceptedBy(e *Endpoint) accepted {
-	if e.turn == nil || e.provider != "tcp;ofi_rxm" || !forgetsAccepted {
+	// Contexts and connected endpoints listen to nobody, and have no vector.
+	if e.turn == nil || core(e.provider) != "tcp" || !e.hasVector() {
 		return nil
 	}
 	name, code := e.raw.Name()
@@ -91,12 +92,6 @@ func (a accepted) closeLeft() {
 		}
 	}
 }
-
-// forgetsAccepted says whether the library is one that does.
-var forgetsAccepted = func() bool {
-	v := LibraryVersion()
-	return v.Major == 1 && v.Minor < 18
-}()
 
 func inodeOf(fd int) uint64 {
 	var s unix.Stat_t

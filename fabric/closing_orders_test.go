@@ -186,9 +186,6 @@ const everything = fabric.Messages | fabric.TaggedMessages | fabric.RemoteMemory
 
 func TestCloseOrdersOfDatagrams(t *testing.T) {
 	each(t, func(t *testing.T, provider string) {
-		if provider == "tcp" {
-			openOnTwo(t, "closing orders on tcp", "descriptors of connections are left behind")
-		}
 		info := datagramsFor(t, provider, everything)
 		inOrders(t, 40, func(e *estate) { datagrams(e, info) })
 	})

@@ -263,7 +263,6 @@ func TestCloseOrdersOfGroups(t *testing.T) {
 		Capabilities: fabric.Messages | fabric.TaggedMessages | fabric.Collectives, MemoryMode: everyMemoryMode,
 	})
 	testenv.Need(t, "tcp with collectives", err)
-	openOnTwo(t, "closing orders of groups", "descriptors of connections are left behind")
 	inOrders(t, 30, func(e *estate) {
 		c := e.base(infos[0])
 		var members [3]*member

@@ -83,14 +83,6 @@ func TestPeerZero(t *testing.T) {
 	})
 }
 
-// openOnTwo skips what fails with libfabric 2 and has not been looked into yet.
-func openOnTwo(t *testing.T, what, why string) {
-	t.Helper()
-	if v := fabric.LibraryVersion(); v.Major >= 2 {
-		testenv.Need(t, what, fmt.Errorf("an open fault with libfabric %s: %s", v, why))
-	}
-}
-
 // A receive from the peer 0 takes its messages, and not those of any.
 func TestReceiveFromPeerZero(t *testing.T) {
 	each(t, func(t *testing.T, provider string) {
