@@ -161,10 +161,15 @@ func TestHTTPConcurrentRequests(t *testing.T) {
 			if arrived.Add(1) == count {
 				close(all)
 			}
-			<-all
-			echo(w, q)
+			select {
+			case <-all:
+				echo(w, q)
+			case <-q.Context().Done():
+			}
 		}))
-		ctx := deadline(t)
+		// The first that fails ends the others, which would wait for it.
+		ctx, fail := context.WithCancel(deadline(t))
+		defer fail()
 		var requests sync.WaitGroup
 		for i := range count {
 			requests.Go(func() {
@@ -172,6 +177,7 @@ func TestHTTPConcurrentRequests(t *testing.T) {
 				got, err := s.do(ctx, http.MethodPut, "/", bytes.NewReader(body))
 				if err != nil || !bytes.Equal(body, got) {
 					t.Errorf("request %d: %d bytes of %d, %v", i, len(got), len(body), err)
+					fail()
 				}
 			})
 		}

@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"bytes"
+	"iter"
 	"os"
 	"strconv"
 
@@ -20,22 +21,10 @@ type accepted map[int]uint64 // inodes by descriptor
 // this process has one of them. mine says of a peer's address that its
 // connection is not meant.
 func acceptedAt(name []byte, mine func(peer unix.Sockaddr) bool) (list accepted, listening bool) {
-	entries, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		return nil, false
-	}
 	list = make(accepted)
-	for _, entry := range entries {
-		fd, err := strconv.Atoi(entry.Name())
-		if err != nil {
-			continue
-		}
-		local, err := unix.Getsockname(fd)
-		if err != nil || !isAt(local, name) {
-			continue
-		}
-		if listens, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ACCEPTCONN); err != nil || listens != 0 {
-			listening = listening || listens != 0
+	for fd, listens := range socketsAt(name) {
+		if listens {
+			listening = true
 			continue
 		}
 		peer, err := unix.Getpeername(fd)
@@ -47,6 +36,39 @@ func acceptedAt(name []byte, mine func(peer unix.Sockaddr) bool) (list accepted,
 		}
 	}
 	return list, listening
+}
+
+// socketsAt are the sockets of this process at an address, and whether they
+// listen.
+func socketsAt(name []byte) iter.Seq2[int, bool] {
+	return func(yield func(fd int, listens bool) bool) {
+		for fd, local := range sockets() {
+			if !isAt(local, name) {
+				continue
+			}
+			listens, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ACCEPTCONN)
+			if err == nil && !yield(fd, listens != 0) {
+				return
+			}
+		}
+	}
+}
+
+// sockets are those of this process, with their own addresses.
+func sockets() iter.Seq2[int, unix.Sockaddr] {
+	return func(yield func(fd int, local unix.Sockaddr) bool) {
+		// Without /proc there are none that anybody could find.
+		entries, _ := os.ReadDir("/proc/self/fd")
+		for _, entry := range entries {
+			fd, err := strconv.Atoi(entry.Name())
+			if err != nil {
+				continue
+			}
+			if local, err := unix.Getsockname(fd); err == nil && !yield(fd, local) {
+				return
+			}
+		}
+	}
 }
 
 // acceptedBy lists the connections of an endpoint, which all end with it.

@@ -26,6 +26,8 @@ type AddressVector struct {
 	shared bool
 	domain *Domain
 	names  map[Address]string // of shm's; the lock of neighbours guards them
+	// newcomers are those of sockets.
+	newcomers newcomers
 }
 
 // AddressVectorConfig describes an address vector. The zero value works.
@@ -147,8 +149,11 @@ func (v *AddressVector) insert(address []byte) (Address, error) {
 // met counts a peer that was inserted.
 func (v *AddressVector) met(peer Address, address []byte) {
 	v.peers[peer]++
-	if core(v.provider) == "shm" {
+	switch core(v.provider) {
+	case "shm":
 		onThisHost.meet(v, peer, address)
+	case "sockets":
+		v.newcomers.add(address)
 	}
 }
 

@@ -83,7 +83,13 @@ func (e *Endpoint) activate(send, receive *CompletionQueue) error {
 	e.send, e.receive, e.turn = send, receive, turn
 	e.undirected = undirected(e.domain.info)
 	e.batch(batches(core(e.provider), LibraryVersion()))
-	if core(e.provider) == "shm" {
+	switch core(e.provider) {
+	case "sockets":
+		// Contexts have no name.
+		if e.connection.part == wholeEndpoint {
+			makeRoomForCallers(e)
+		}
+	case "shm":
 		onThisHost.join(e)
 	}
 	return nil
@@ -194,6 +200,9 @@ func (e *Endpoint) takeTurn(posts []Op, completions []Completion, spins, waitMS 
 	}
 	for i := n; i < len(posts); i++ {
 		posts[i].Result, posts[i].Err = Refused, nil
+	}
+	if v := e.neighbour.vector; reaped > 0 && v != nil && len(v.newcomers.names) > 0 {
+		v.newcomers.look(reaped)
 	}
 	// C has seen the buffers of injects by address only.
 	runtime.KeepAlive(posts)

@@ -1,0 +1,93 @@
+package fabric
+
+import "golang.org/x/sys/unix"
+
+// receiveRoom is how much a connection of sockets can take in, in bytes.
+//
+// The provider looks at the header of a message, without taking it, until all 24
+// bytes are there. What the kernel has put together counts as memory in use until
+// the last byte of it is taken, and while that fills a connection's buffer, the
+// peer may send nothing, the rest of the header included: both wait for good. A
+// fresh connection has 128 KiB, and the kernel puts more than that together. Here
+// is room for several times as much as it ever does.
+const receiveRoom = 2 << 20
+
+// makeRoom is for a socket that is connected, or whose connections inherit it. To
+// ask for so much to wait for grows the buffer, where SO_RCVBUF is bound to a
+// limit and keeps the kernel from growing it.
+func makeRoom(fd int) {
+	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVLOWAT, receiveRoom)
+	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVLOWAT, 1)
+}
+
+// makeRoomForCallers is for the connections that peers make to the endpoint.
+func makeRoomForCallers(e *Endpoint) {
+	name, code := e.raw.Name()
+	if code != 0 {
+		return
+	}
+	for fd, listens := range socketsAt(name) {
+		if listens {
+			makeRoom(fd)
+		}
+	}
+}
+
+// newcomers are peers of an address vector to which a connection may still have
+// to be found. Who connects to whom is up to the provider, and when; but there is
+// no completion without a connection.
+type newcomers struct {
+	names map[string]struct{} // ports and hosts
+	// The next look is when so much has completed since the last peer came: after
+	// twice as much each time, because some are never found.
+	completed, next int
+}
+
+const lastLook = 1 << 20
+
+func (n *newcomers) add(address []byte) {
+	if n.names == nil {
+		n.names = make(map[string]struct{})
+	}
+	n.names[portAndHost(address)] = struct{}{}
+	n.completed, n.next = 0, 1
+}
+
+// look makes room for what the newcomers send, once their connection is there.
+func (n *newcomers) look(completed int) {
+	if n.completed += completed; n.completed < n.next {
+		return
+	}
+	n.next = 2 * n.completed
+	for fd := range sockets() {
+		peer, err := unix.Getpeername(fd)
+		if err != nil {
+			continue
+		}
+		name := portAndHostOf(peer)
+		if _, ok := n.names[name]; ok {
+			makeRoom(fd)
+			delete(n.names, name)
+		}
+	}
+	if n.next > lastLook {
+		clear(n.names)
+	}
+}
+
+func portAndHost(name []byte) string {
+	if len(name) == unix.SizeofSockaddrInet6 {
+		return string(name[2:4]) + string(name[8:24])
+	}
+	return string(name[2:8])
+}
+
+func portAndHostOf(s unix.Sockaddr) string {
+	switch s := s.(type) {
+	case *unix.SockaddrInet4:
+		return string([]byte{byte(s.Port >> 8), byte(s.Port)}) + string(s.Addr[:])
+	case *unix.SockaddrInet6:
+		return string([]byte{byte(s.Port >> 8), byte(s.Port)}) + string(s.Addr[:])
+	}
+	return ""
+}

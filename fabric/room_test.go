@@ -1,0 +1,60 @@
+package fabric_test
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/weft-go/weft/fabric"
+)
+
+// On one core, the thread that receives is late, and the kernel's buffer is as
+// full as it can be: a header that lies across two segments must not hold up both
+// sides.
+func TestFullBufferIsNotForEver(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var all, one unix.CPUSet
+	require.NoError(t, unix.SchedGetaffinity(0, &all))
+	for core := range 1024 {
+		if all.IsSet(core) {
+			one.Set(core)
+			break
+		}
+	}
+	// The provider's threads begin where the one that makes them is.
+	require.NoError(t, unix.SchedSetaffinity(0, &one))
+	defer func() { require.NoError(t, unix.SchedSetaffinity(0, &all)) }()
+
+	for i := range 40 {
+		a, b := stations(t, "sockets", fabric.TaggedMessages)
+		random := rand.New(rand.NewPCG(uint64(i), 1))
+		if i%2 == 1 {
+			// The connection is that of the one that will receive.
+			a.must(t, b, fabric.Op{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Buf: make([]byte, 8)})
+			b.must(t, a, fabric.Op{Kind: fabric.OpTaggedSend, Peer: b.peer, Buf: make([]byte, 8)})
+			require.NoError(t, a.await(t, b).Err)
+			require.NoError(t, b.await(t, a).Err)
+		}
+		const count = 400
+		var receives, sends []fabric.Op
+		for range count {
+			receives = append(receives, fabric.Op{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Buf: make([]byte, 8000)})
+			sends = append(sends, fabric.Op{Kind: fabric.OpTaggedSend, Peer: a.peer, Buf: make([]byte, 1+random.IntN(8000))})
+		}
+		b.postAll(t, a, receives)
+		a.postAll(t, b, sends)
+		for deadline := time.Now().Add(30 * time.Second); len(b.got) < count; {
+			require.True(t, time.Now().Before(deadline), "%d of %d, pair %d", len(b.got), count, i)
+			a.turn(t, nil)
+			var buf [32]fabric.Completion
+			n, err := b.e.TurnWait(nil, buf[:], 10)
+			require.NoError(t, err)
+			b.got = append(b.got, buf[:n]...)
+		}
+	}
+}
