@@ -28,7 +28,9 @@ type Reactor struct {
 	intake          atomic.Pointer[request]
 	followers       followers
 	parked          atomic.Int32
+	owed            owed
 	resting         atomic.Bool
+	called          atomic.Bool // the background is to drive, whoever else did
 	bell            chan struct{}
 	callerTurns     atomic.Uint64
 	misses          atomic.Uint32 // waits in a row that were long
