@@ -233,7 +233,7 @@ func (r *Reactor) sendEnded(c *Conn, op *operation, err error) {
 		return
 	}
 	if w := op.write; w != nil {
-		if left := len(w.buf) - w.offset; left > 0 && !w.stream {
+		if w.offset < len(w.buf) && !w.stream {
 			if err == nil {
 				err = c.failure
 			}
@@ -241,10 +241,7 @@ func (r *Reactor) sendEnded(c *Conn, op *operation, err error) {
 				err = r.sendPart(w, op)
 			}
 			if err != nil {
-				for range c.payloads(left) {
-					_ = c.writes.Complete(op.ticket, err)
-				}
-				w.offset = len(w.buf)
+				r.stopParts(w, op.ticket, err)
 			}
 		}
 		if w.held--; w.held == 0 {
