@@ -78,6 +78,8 @@ func TestPiecesAtOnce(t *testing.T) {
 	require.EqualValues(t, piecesAtOnce, dialed.Stats().Pieces)
 
 	require.NoError(t, accepted.CloseNow())
+	// The device would take the rest as well, as long as it is offered.
+	require.Eventually(t, func() bool { return dialed.Stats().Err != nil }, patience, time.Millisecond)
 	b.network.StopHolding(device)
 	require.ErrorIs(t, q.Wait(deadline(t)), ErrPeerLost)
 	require.NoError(t, dialed.CloseNow())
