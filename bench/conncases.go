@@ -36,12 +36,12 @@ func eagerBenchmark(id, provider string, count int, limit float64) benchmark {
 }
 
 // largeBenchmark is large writes in one direction.
-func largeBenchmark(count int, c, tcp float64) benchmark {
+func largeBenchmark(provider string, count int, c, tcp float64) benchmark {
 	const size = 1 << 20
 	unit := unit{name: "GB/s", scale: size * 1e-9, rate: true}
 	b := benchmark{
-		id: "P4", provider: "shm", work: "1 MiB connection writes by SendZeroCopy",
-		order: orderFor(floodWork, "shm", count, 4),
+		id: "P4", provider: provider, work: "1 MiB connection writes by SendZeroCopy",
+		order: orderFor(floodWork, provider, count, 4),
 		unit:  unit,
 		weft:  operationsPerSecond(weftSide(sideOptions{over: overConn, sender: senderFragments})),
 		baselines: []baseline{
@@ -68,6 +68,16 @@ func gatheredBenchmark(provider string, count int, limit float64) benchmark {
 	b := floodBenchmark("P5", provider, count, limit)
 	b.work = fmt.Sprintf("%d B connection flood by SendZeroCopy, gathered", messageSize)
 	b.weft = operationsPerSecond(weftSide(sideOptions{over: overConn, sender: senderFragments}))
+	return b
+}
+
+// unattendedBenchmark is a flood of a sender that does not wait for room, but is
+// called when there is some, compared with one that waits.
+func unattendedBenchmark(provider string, count int) benchmark {
+	b := floodBenchmark("P5", provider, count, 0)
+	b.work = fmt.Sprintf("%d B connection flood by TrySend and OnReady", messageSize)
+	b.weft = operationsPerSecond(weftSide(sideOptions{over: overConn, sender: senderTry}))
+	b.baselines = []baseline{{"WriteMessage", operationsPerSecond(weftSide(sideOptions{over: overConn, sender: senderWrite})), 0}}
 	return b
 }
 

@@ -93,6 +93,10 @@ type Config struct {
 	// DrainTimeout bounds how long Close waits until the peer has everything.
 	// 0 means 10 s.
 	DrainTimeout time.Duration
+
+	// idleCheck is how often the background looks whether callers still drive;
+	// tests make it long, to see that nobody waits for it. 0 means 1 ms.
+	idleCheck time.Duration
 }
 
 // withDefaults returns a copy with every zero replaced, or says what is wrong.
@@ -117,6 +121,7 @@ func (c *Config) withDefaults() (Config, error) {
 	set(&d.HandshakeTimeout, 10*time.Second)
 	set(&d.PeerTimeout, 10*time.Second)
 	set(&d.DrainTimeout, 10*time.Second)
+	set(&d.idleCheck, time.Millisecond)
 	d.EagerLimit = max(d.EagerLimit, 0)
 	// One that is empty, but not nil, was meant to be one.
 	if d.Key != nil && len(d.Key) < leastKey {

@@ -104,6 +104,9 @@ func startFlush(r *Reactor, q *request) { r.flush(q.conn, q.call.flush) }
 
 // flush puts itself in line with the writes.
 func (r *Reactor) flush(c *Conn, f *flush) {
+	if f.completion != nil {
+		r.owed.add()
+	}
 	if err := r.flushable(c, f.scope); err != nil {
 		r.endFlush(f, err)
 		return
@@ -162,6 +165,7 @@ func (r *Reactor) endFlush(f *flush, err error) {
 		k.finish(0, err)
 	}
 	if f.completion != nil {
+		r.owed.take()
 		f.completion.complete(&r.callbacks, err)
 		f.completion = nil
 	}

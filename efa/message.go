@@ -115,6 +115,28 @@ func (w *write) nextPart() []byte {
 	return part
 }
 
+// sendAhead goes on with a payload of which a part was posted, and so the length too.
+func (r *Reactor) sendAhead(op *operation) {
+	w := op.write
+	if w.stream || !r.attributes.KeepsOrder {
+		return
+	}
+	for w.offset < len(w.buf) && w.held < piecesAtOnce {
+		if err := r.sendPart(w, op); err != nil {
+			r.stopParts(w, op.ticket, err)
+			r.failLater(w.conn, err)
+		}
+	}
+}
+
+// stopParts ends the parts of a payload that were not begun.
+func (r *Reactor) stopParts(w *write, ticket tagged.Ticket, err error) {
+	for range w.conn.payloads(len(w.buf) - w.offset) {
+		_ = w.conn.writes.Complete(ticket, err)
+	}
+	w.offset = len(w.buf)
+}
+
 // sendPart goes on with a payload of which a part was sent.
 func (r *Reactor) sendPart(w *write, done *operation) error {
 	part := w.nextPart()

@@ -50,6 +50,10 @@ type operation struct {
 	// that of the first; 0 if no more may join.
 	group int
 	token fabric.Token
+	// offset is where a piece that is received belongs in its message; ahead says
+	// that it was posted before an earlier one had come.
+	offset int
+	ahead  bool
 	// payload is that of a length message with one. It is in no queue, but goes
 	// out with its length; announced says that it is on its own since that has
 	// been posted.

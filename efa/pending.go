@@ -67,6 +67,7 @@ func startPending(r *Reactor, q *request) {
 	}
 	w := r.newWrite(c, nil)
 	w.pending = k.pending
+	r.owe(w)
 	c.waiting.push(w)
 	k.finish(0, nil)
 }
@@ -79,6 +80,7 @@ func (r *Reactor) offer(w *write) {
 		p.more = true
 	case w.conn.hasRoom(1):
 		p.running, p.sent, p.more = true, false, false
+		r.pay(w)
 		r.callbacks.add(p.run, nil)
 	}
 }
@@ -87,6 +89,10 @@ func (r *Reactor) offer(w *write) {
 func (r *Reactor) pendingReturned(p *pending, verdict Pending) {
 	p.running = false
 	c := p.conn
+	if !p.over {
+		// It is at the head of the line, and waits again.
+		r.owe(c.waiting.head)
+	}
 	switch {
 	case p.over:
 		if verdict != PendingDone && !p.told {

@@ -6,6 +6,11 @@ import "strings"
 // the receiver fetch.
 const rxmPiece = 16 << 10
 
+// piecesAtOnce is how many pieces of one message are on their way at a time, where
+// they keep their order: enough to fill the connection, few enough to leave room for
+// the messages of others.
+const piecesAtOnce = 16
+
 // piece is the longest payload message in bytes that this side agrees to.
 //
 // What ofi_rxm of libfabric 1.17 has the receiver fetch leaves memory behind that is

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/weft-go/weft/fabric/fabrictest"
+	"github.com/weft-go/weft/tagged"
 )
 
 // narrow are devices that carry short messages only.
@@ -52,6 +54,65 @@ func TestNoPieces(t *testing.T) {
 		require.False(t, plain.gathers)
 	})
 	closeBoth(t, dialed, accepted)
+}
+
+// Pieces go out without waiting for the earlier ones, but not without a bound; and
+// when the connection ends in the middle, nothing of them is left.
+func TestPiecesAtOnce(t *testing.T) {
+	b := newBed(t, setting{device: fabrictest.DeviceConfig{MaxMessage: 1000, MaxOperations: 512}})
+	dialed, accepted := b.connect(t, Config{})
+	device := dialed.reactor.device.(*fabrictest.Device)
+	b.network.HoldCompletions(device)
+	q, err := dialed.Send(make([]byte, 1_000_000))
+	require.NoError(t, err)
+	require.NotNil(t, q)
+	require.Eventually(t, func() bool { return dialed.Stats().Pieces == piecesAtOnce }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return accepted.Stats().PiecesReceived == piecesAtOnce }, patience, time.Millisecond)
+	accepted.reactor.do(func() {
+		in, ok := accepted.reads.Get(0)
+		require.True(t, ok)
+		require.Positive(t, in.ahead)
+		require.LessOrEqual(t, in.ahead, piecesAtOnce)
+		require.Equal(t, 512/8, accepted.reactor.aheadRoom+in.ahead)
+	})
+	require.EqualValues(t, piecesAtOnce, dialed.Stats().Pieces)
+
+	require.NoError(t, accepted.CloseNow())
+	// The device would take the rest as well, as long as it is offered.
+	require.Eventually(t, func() bool { return dialed.Stats().Err != nil }, patience, time.Millisecond)
+	b.network.StopHolding(device)
+	require.ErrorIs(t, q.Wait(deadline(t)), ErrPeerLost)
+	require.NoError(t, dialed.CloseNow())
+	require.Eventually(t, func() bool {
+		clean := false
+		accepted.reactor.do(func() {
+			clean = accepted.released && accepted.reactor.aheadRoom == 512/8
+		})
+		return clean
+	}, patience, time.Millisecond)
+}
+
+// A stranger that takes the place of a piece ends the connection: what comes after it
+// would be out of place.
+func TestStrangerAmongPieces(t *testing.T) {
+	b := newBed(t, setting{device: fabrictest.DeviceConfig{MaxMessage: 1000, MaxOperations: 512}})
+	from, to, third := b.open(t, Config{}), b.open(t, Config{}), b.open(t, Config{})
+	dialed, accepted := join(t, from, to)
+	other, otherEnd := join(t, third, to)
+	device := from.device.(*fabrictest.Device)
+	b.network.HoldCompletions(device)
+	q, err := dialed.Send(make([]byte, 1_000_000))
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return accepted.Stats().PiecesReceived == piecesAtOnce }, patience, time.Millisecond)
+	other.sendRaw(tagged.PayloadTag(dialed.remoteID, 0), make([]byte, 1000))
+	_, err = accepted.ReadMessage(deadline(t), make([]byte, 1_000_000))
+	require.ErrorIs(t, err, ErrProtocol)
+	require.ErrorIs(t, err, errStranger)
+	b.network.StopHolding(device)
+	require.Error(t, q.Wait(deadline(t)))
+	require.NoError(t, dialed.CloseNow())
+	require.NoError(t, accepted.CloseNow())
+	closeBoth(t, other, otherEnd)
 }
 
 // A reader that gives up in the middle of a message leaves it to the next one.

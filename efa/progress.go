@@ -13,7 +13,8 @@ import (
 // Progress: whoever holds the role drives the device. A goroutine that waits
 // for something takes the role if it is free, and drives until it has it; if
 // the role is taken it follows, that is, it parks and the leader does its work.
-// When nobody leads, the background goroutine does.
+// When nobody leads, the background goroutine does, and at once where something is
+// owed to somebody who does not wait (owed.go).
 //
 //	caller ── role free ──> leads ── done ──> hands over to a follower, if any
 //	   │                      └── nothing happens ──> parks; background leads
@@ -140,7 +141,7 @@ func (r *Reactor) release() {
 	if r.followers.count.Load() > 0 && r.followers.wake() {
 		return
 	}
-	if pending || r.parked.Load() > 0 {
+	if pending || r.awaited() {
 		r.callBackground(pending)
 	}
 }
@@ -197,8 +198,6 @@ const (
 	mostMisses = 16
 	// mostSkipped is how many calls may be served without a turn in between.
 	mostSkipped = 15
-	// idleCheck is how often the background looks whether callers still drive.
-	idleCheck = time.Millisecond
 )
 
 // await drives the reactor, or lets others drive it, until the call is done.
@@ -229,11 +228,16 @@ func (r *Reactor) await(ctx context.Context, k *call) {
 		r.parked.Add(-1)
 	}
 	if !begin.IsZero() {
-		if time.Since(begin) < shortWait {
-			r.misses.Store(0)
-		} else {
-			r.misses.Add(1)
-		}
+		r.waited(begin)
+	}
+}
+
+// waited notes the end of a wait, from which the next ones learn how long to spin.
+func (r *Reactor) waited(begin time.Time) {
+	if time.Since(begin) < shortWait {
+		r.misses.Store(0)
+	} else {
+		r.misses.Add(1)
 	}
 }
 
@@ -248,7 +252,7 @@ func (r *Reactor) drive(k *call, ended <-chan struct{}) bool {
 		r.skipped++
 	}
 	if !k.done.Load() && r.attributes.Spin {
-		r.spin(k, ended)
+		r.spin(&k.done, ended)
 	}
 	done := k.done.Load()
 	r.callerTurns.Add(1)
@@ -262,16 +266,16 @@ func (r *Reactor) drive(k *call, ended <-chan struct{}) bool {
 	return false
 }
 
-// spin takes turns for a short time, and goes on while there is something to do,
-// but not beyond the end of the context.
-func (r *Reactor) spin(k *call, ended <-chan struct{}) {
+// spin takes turns for a short time until it is done, and goes on while there is
+// something to do, but not beyond the end of the context.
+func (r *Reactor) spin(done *atomic.Bool, ended <-chan struct{}) {
 	limit := longSpin
 	if r.misses.Load() > mostMisses {
 		limit = shortSpin
 	}
 	for begin := time.Now(); ; {
 		active := r.step(spinsInC) > 0
-		if k.done.Load() {
+		if done.Load() {
 			return
 		}
 		if active {
@@ -394,6 +398,9 @@ func (r *Reactor) callBackground(pending bool) {
 		default:
 		}
 	} else if pending || !r.attributes.Notifies {
+		if pending {
+			r.called.Store(true)
+		}
 		r.device.Wake()
 	}
 }
@@ -402,16 +409,16 @@ func (r *Reactor) callBackground(pending bool) {
 func (r *Reactor) background() {
 	wear(r.labels.reactor)
 	defer close(r.backgroundEnded)
-	timer := time.NewTimer(idleCheck)
+	timer := time.NewTimer(r.config.idleCheck)
 	defer timer.Stop()
 	var seen uint64
-	called, waited := false, false
+	waited := false
 	for !r.closed.Load() {
 		turns := r.callerTurns.Load()
-		if (turns == seen || called) && r.lead() {
-			called = false
+		if (turns == seen || r.called.Load()) && r.lead() {
+			r.called.Store(false)
 			seen = turns
-			active := r.step(0) > 0
+			active, paid := r.drivePaying()
 			armed := !active && r.device.Arm()
 			r.countBackground(waited, active)
 			waited = false
@@ -422,6 +429,10 @@ func (r *Reactor) background() {
 				// The device is not looked at any more, and says for ever that
 				// there is something. What is asked for is done by who asks.
 				<-r.bell
+			case paid:
+				// Who has heard of something is the one to drive now, if anybody.
+				seen--
+				runtime.Gosched()
 			case active || !armed:
 				// Callers that have just been served may want to lead.
 				runtime.Gosched()
@@ -439,15 +450,15 @@ func (r *Reactor) background() {
 		// they still do.
 		seen = turns
 		r.resting.Store(true)
-		if r.parked.Load() > 0 && r.role.Load() == 0 {
+		if r.awaited() && r.role.Load() == 0 {
 			r.resting.Store(false)
-			called = true
+			r.called.Store(true)
 			continue
 		}
-		timer.Reset(idleCheck)
+		timer.Reset(r.config.idleCheck)
 		select {
 		case <-r.bell:
-			called = true
+			r.called.Store(true)
 		case <-timer.C:
 		}
 		r.resting.Store(false)

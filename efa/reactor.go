@@ -28,7 +28,9 @@ type Reactor struct {
 	intake          atomic.Pointer[request]
 	followers       followers
 	parked          atomic.Int32
+	owed            owed
 	resting         atomic.Bool
+	called          atomic.Bool // the background is to drive, whoever else did
 	bell            chan struct{}
 	callerTurns     atomic.Uint64
 	misses          atomic.Uint32 // waits in a row that were long
@@ -56,6 +58,7 @@ type Reactor struct {
 	shared      operationQueue // the shared receives that are to be posted
 	payloads    operationQueue // likewise, of payloads
 	payloadRoom int            // how many more of them may be in the device
+	aheadRoom   int            // of these, for pieces of which an earlier one is to come
 	lengthRoom  int            // likewise, of receives for lengths of attached connections
 	table       connTable
 	plain       plainTable // the attached connections; see plain.go
@@ -149,6 +152,9 @@ func (r *Reactor) postReceives() error {
 	// A quarter is for payloads, and a quarter left for sends: neither can take
 	// all the room while it waits for the other side's other kind.
 	r.payloadRoom = max(r.attributes.MaxOperations/4, 1)
+	if r.attributes.KeepsOrder {
+		r.aheadRoom = r.payloadRoom / 2
+	}
 	r.lengthRoom = r.attributes.MaxOperations / 16
 	controls := min(controlBuffers, max(room/4, 1))
 	for i := range min(lengthBuffers, room-controls) + controls {
@@ -406,6 +412,8 @@ func (r *Reactor) settle(n int) (posted int) {
 			// It was on its way when its connection failed.
 			_ = r.device.Cancel(op.token)
 			r.stats.Crossings++
+		case post.Result == fabric.Posted && op.isPayload && op.write != nil:
+			r.sendAhead(op)
 		case post.Result == fabric.Posted && op.plain != nil && op.plain.closing:
 			_ = r.device.Cancel(op.token)
 			r.stats.Crossings++

@@ -16,15 +16,18 @@ import (
 type inbound struct {
 	length int64
 	// data is where the payload is, or is being received to: memory from the
-	// shelf, or a reader's. got is how much of it is there, if it comes in pieces.
-	data []byte
-	got  int
+	// shelf, or a reader's. got is how much of it is there, if it comes in pieces,
+	// and asked how much there was a receive for.
+	data       []byte
+	got, asked int
 	// reader is who waits for it, if data is the reader's.
 	reader *call
 	// owner is set once the reader has given up: data is not the shelf's.
 	owner *lender
-	// op is the receive of the payload, while there is one.
-	op *operation
+	// op is the receive of the payload, while there is one. Once a piece has come,
+	// others for later ones may be ahead.
+	op    *operation
+	ahead int
 	// whole: the payload is here.
 	whole bool
 	// counted is how much of plainConn.held is this message's.
@@ -33,6 +36,9 @@ type inbound struct {
 
 // lender is a reader that gave up while the device was writing to its buffer.
 type lender struct{ released chan struct{} }
+
+// receiving says that the device has its data, or is to.
+func (in *inbound) receiving() bool { return in.op != nil || in.ahead > 0 }
 
 // abandon ends the wait of the reader whose buffer is being received to.
 func (in *inbound) abandon(err error) {
@@ -221,7 +227,7 @@ func (r *Reactor) receivePayload(c *Conn, id uint32) {
 		return
 	}
 	r.postPayload(c, id, in)
-	if in.op != nil && in.length > r.config.WindowBytes {
+	if in.receiving() && in.length > r.config.WindowBytes {
 		r.sendControl(c, tagged.Control{Type: tagged.ControlReady, Messages: c.consumed + uint64(id-c.reads.Next())})
 	}
 }
@@ -232,8 +238,17 @@ func (r *Reactor) postPayload(c *Conn, id uint32, in *inbound) {
 	op := r.newOperation(c, payloadReceive)
 	op.kind, op.id = fabric.OpTaggedReceive, id
 	op.tag = tagged.PayloadTag(c.id, id)
-	if err := r.lend(op, in.data[in.got:min(in.got+c.piece, len(in.data))]); err != nil {
+	if !in.receiving() {
+		in.asked = in.got
+	}
+	op.offset = in.asked
+	if err := r.lend(op, in.data[in.asked:min(in.asked+c.piece, len(in.data))]); err != nil {
 		r.freeOperation(op)
+		if in.receiving() {
+			// The last of them ends it.
+			r.failLater(c, err)
+			return
+		}
 		if k := in.reader; k != nil {
 			// It waits in line for the end of the connection.
 			c.readers = slices.Insert(c.readers, 0, k)
@@ -242,9 +257,27 @@ func (r *Reactor) postPayload(c *Conn, id uint32, in *inbound) {
 		r.failLater(c, err)
 		return
 	}
-	in.op = op
-	c.receiving++
+	in.asked += len(op.buf)
+	if op.ahead = in.receiving(); op.ahead {
+		in.ahead++
+		r.aheadRoom--
+	} else {
+		in.op = op
+		c.receiving++
+	}
 	r.payloads.push(op)
+}
+
+// receiveOn posts the receives of the next pieces of a message of which one has come.
+// Those ahead take only a part of the room: another message's may be before them on
+// the way.
+func (r *Reactor) receiveOn(c *Conn, id uint32, in *inbound) {
+	for int64(in.asked) < in.length && (!in.receiving() || r.aheadRoom > 0 && in.ahead < piecesAtOnce) {
+		asked := in.asked
+		if r.postPayload(c, id, in); in.asked == asked {
+			return
+		}
+	}
 }
 
 // receiveMore posts the receives of payloads that mostPayloads held back.
@@ -255,7 +288,7 @@ func (r *Reactor) receiveMore(c *Conn) {
 	c.unposted = false
 	first := c.reads.Next()
 	for id := first; id-first < uint32(r.config.WindowMessages) && c.receiving < mostPayloads; id++ {
-		if in, ok := c.reads.Get(id); ok && in.op == nil && !in.whole && in.data == nil {
+		if in, ok := c.reads.Get(id); ok && !in.receiving() && !in.whole && in.data == nil {
 			r.receivePayload(c, id)
 		}
 	}
@@ -264,34 +297,56 @@ func (r *Reactor) receiveMore(c *Conn) {
 
 // payloadArrived is the end of a payload's receive.
 func (r *Reactor) payloadArrived(op *operation, done *fabric.Completion) {
-	c, id := op.conn, op.id
+	c, id, offset, ahead := op.conn, op.id, op.offset, op.ahead
 	r.freeOperation(op)
 	defer r.releaseConn(c)
-	c.receiving--
+	if ahead {
+		r.aheadRoom++
+	} else {
+		c.receiving--
+	}
 	in, ok := c.reads.Get(id)
 	if !ok {
 		return
 	}
-	in.op = nil
-	if done.Err == nil && done.Source != c.peer.address && c.failure == nil && !c.over {
-		// Somebody else took the peer's name; the payload is still to come.
+	if ahead {
+		in.ahead--
+	} else {
+		in.op = nil
+	}
+	stranger := done.Err == nil && done.Source != c.peer.address && c.failure == nil && !c.over
+	if stranger {
 		r.stats.Dropped++
+	}
+	if stranger && !in.receiving() {
+		// Somebody else took the peer's name; the payload is still to come.
 		r.postPayload(c, id, in)
 		return
 	}
-	want := min(c.piece, int(in.length)-in.got)
-	if done.Err == nil && done.Len == want && c.failure == nil && !c.over {
+	want := min(c.piece, int(in.length)-offset)
+	if done.Err == nil && done.Len == want && !stranger && c.failure == nil && !c.over {
 		c.stats.pieceReceived(want, in.length)
 		if in.got += want; int64(in.got) < in.length {
-			r.postPayload(c, id, in)
+			r.receiveOn(c, id, in)
 			return
 		}
+	}
+	err := done.Err
+	switch {
+	case stranger:
+		err = errStranger
+	case err == nil && done.Len != want:
+		err = fmt.Errorf("a payload of %d bytes where %d were announced", done.Len, want)
+	}
+	if in.receiving() {
+		// A piece is missing, but the device has the buffer until the last has ended.
+		r.failPayload(c, err, done.Err)
+		return
 	}
 	defer r.receiveMore(c)
 	if in.owner != nil {
 		defer close(in.owner.released)
 	}
-	err := done.Err
 	switch {
 	case c.failure != nil || c.over:
 		err = c.failure
@@ -304,14 +359,8 @@ func (r *Reactor) payloadArrived(op *operation, done *fabric.Completion) {
 		r.receivePayload(c, id)
 		r.pump(c)
 		return
-	case errors.Is(err, fabric.ErrTruncated):
-		r.fail(c, ErrProtocol, err)
 	case err != nil:
-		// It was announced and cannot be had: on shm, say, its sender is dead.
-		r.fail(c, ErrPeerLost, err)
-	case done.Len != want:
-		err = fmt.Errorf("a payload of %d bytes where %d were announced", done.Len, want)
-		r.fail(c, ErrProtocol, err)
+		r.failPayload(c, err, done.Err)
 	}
 	// A failure may have ended the reader, but not moved the message.
 	in, ok = c.reads.Get(id)
@@ -352,6 +401,18 @@ func (r *Reactor) payloadArrived(op *operation, done *fabric.Completion) {
 	r.pump(c)
 	r.answerFlush(c)
 	r.settleEnd(c)
+}
+
+var errStranger = errors.New("the message of another came in the place of a piece")
+
+// failPayload ends a connection because of a payload; device is what the device says.
+func (r *Reactor) failPayload(c *Conn, why, device error) {
+	if device == nil || errors.Is(device, fabric.ErrTruncated) {
+		r.fail(c, ErrProtocol, why)
+	} else {
+		// It was announced and cannot be had: on shm, say, its sender is dead.
+		r.fail(c, ErrPeerLost, why)
+	}
 }
 
 // consume pops the front, which a reader has had, and grants credit when due.
@@ -450,7 +511,7 @@ func (r *Reactor) pump(c *Conn) {
 		r.consume(c)
 	}
 	if c.locallyClosed && c.failure == nil && !c.over {
-		if id, in, arrived, _, _ := c.reads.Front(); arrived && in.op == nil {
+		if id, in, arrived, _, _ := c.reads.Front(); arrived && !in.receiving() {
 			r.receivePayload(c, id)
 		}
 	}
@@ -476,7 +537,7 @@ func (r *Reactor) pump(c *Conn) {
 			c.popReader().finish(0, io.EOF)
 		case c.failure != nil:
 			c.popReader().finish(0, c.error("read", c.failure))
-		case arrived && in.op == nil:
+		case arrived && !in.receiving():
 			r.receivePayload(c, id)
 			return
 		default:

@@ -94,6 +94,7 @@ func startSend(r *Reactor, q *request) {
 	}
 	w := r.newWrite(c, k.buf)
 	w.call, k.write = k, w
+	r.owe(w)
 	r.enqueue(w)
 	if k.done.Load() {
 		taking.finish(1, nil)
@@ -162,6 +163,7 @@ func startAsync(r *Reactor, q *request) {
 	if err == nil {
 		w := r.newWrite(c, k.buf)
 		w.callback, w.completion = k.callback, k.completion
+		r.owe(w)
 		r.enqueue(w)
 	}
 	k.finish(0, err)

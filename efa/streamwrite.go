@@ -92,13 +92,13 @@ func (r *Reactor) settlePieces(w *write) {
 	if w.held > 0 || (!w.begun && w.stopped == nil) {
 		return
 	}
-	if k := w.call; k != nil {
+	if w.call != nil {
 		err := w.stopped
 		if c := w.conn; err == nil && c.failure != nil {
 			err = c.error("write", c.failure)
 		}
-		w.call, k.write, w.buf = nil, nil, nil
-		k.finish(w.sent, err)
+		w.buf = nil
+		r.answer(w, w.sent, err)
 	}
 	if w.open == 0 {
 		r.freeWrite(w)

@@ -24,6 +24,8 @@ type write struct {
 	// flush and pending are for what is no message.
 	flush   *flush
 	pending *pending
+	// owed: it is in Reactor.owed.
+	owed bool
 	// held counts the operations that use buf, and offset is how much of it they
 	// or earlier ones have sent, if the payload goes in several messages.
 	held   int
@@ -97,6 +99,7 @@ func (r *Reactor) freeWrite(w *write) {
 	if w.lent != nil {
 		r.lent.give(w.lent)
 	}
+	r.pay(w)
 	*w = write{}
 	r.freeWrites.push(w)
 }
@@ -171,7 +174,8 @@ func (r *Reactor) begin(w *write) {
 		r.bufferFree(w)
 	}
 	if w.lent != nil {
-		r.callerDone(w)
+		// The buffer is not its writer's any more.
+		r.answer(w, 0, nil)
 	}
 }
 
@@ -185,15 +189,15 @@ func (r *Reactor) failLater(c *Conn, err error) {
 // bufferFree lets a waiting writer go on: its buffer was copied.
 func (r *Reactor) bufferFree(w *write) {
 	w.buf = nil
-	r.callerDone(w)
+	r.answer(w, 0, nil)
 }
 
-// callerDone lets a waiting writer go on, whose buffer is not its own any more, or
-// is its own again.
-func (r *Reactor) callerDone(w *write) {
+// answer ends the call that waits for a write, if there is one still.
+func (r *Reactor) answer(w *write, n int, err error) {
 	if k := w.call; k != nil {
 		w.call, k.write = nil, nil
-		k.finish(0, nil)
+		r.pay(w)
+		k.finish(n, err)
 	}
 }
 
@@ -229,7 +233,7 @@ func (r *Reactor) sendEnded(c *Conn, op *operation, err error) {
 		return
 	}
 	if w := op.write; w != nil {
-		if left := len(w.buf) - w.offset; left > 0 && !w.stream {
+		if w.offset < len(w.buf) && !w.stream {
 			if err == nil {
 				err = c.failure
 			}
@@ -237,10 +241,7 @@ func (r *Reactor) sendEnded(c *Conn, op *operation, err error) {
 				err = r.sendPart(w, op)
 			}
 			if err != nil {
-				for range c.payloads(left) {
-					_ = c.writes.Complete(op.ticket, err)
-				}
-				w.offset = len(w.buf)
+				r.stopParts(w, op.ticket, err)
 			}
 		}
 		if w.held--; w.held == 0 {
@@ -314,10 +315,8 @@ func (r *Reactor) endWrite(w *write, err error) {
 	if w.held > 0 {
 		err = w.inFlight(err)
 	}
-	if k := w.call; k != nil {
-		w.call, k.write = nil, nil
-		k.finish(0, err)
-	}
+	r.answer(w, 0, err)
+	r.pay(w)
 	switch {
 	case w.callback != nil:
 		c.countError(err)
@@ -356,10 +355,10 @@ func (r *Reactor) failWaiting(c *Conn, err error) {
 			r.stopPieces(w, c.error("write", err))
 			continue
 		}
-		if k := w.call; k != nil {
+		if w.call != nil {
 			// A caller need not wait for its turn to hear of it.
-			w.call, k.write, w.lent = nil, nil, nil
-			k.finish(0, c.error("write", err))
+			w.lent = nil
+			r.answer(w, 0, c.error("write", err))
 		}
 		_ = c.writes.Complete(c.writes.Push(w, 1), err)
 	}
@@ -386,15 +385,14 @@ func (r *Reactor) abandon(k *call, err error) {
 		// Nothing was sent.
 		w.lent = nil
 		c.waiting.remove(w)
+		r.answer(w, 0, err)
 		r.freeWrite(w)
-		k.finish(0, err)
 		// What came behind may have been waiting for this one only.
 		r.beginWaiting(c)
 	default:
-		w.call, k.write = nil, nil
 		if w.held > 0 {
 			err = w.inFlight(err)
 		}
-		k.finish(0, err)
+		r.answer(w, 0, err)
 	}
 }

@@ -109,6 +109,9 @@ type Attributes struct {
 	// that came before it, those with exactly its Tag only; of those that come
 	// after it, it finds each that it should. Others wait for ever.
 	MasksMissWaiting bool
+	// KeepsOrder says that of the messages to one peer those with the same tag match
+	// its receives in the order of posting (FI_ORDER_SAS).
+	KeepsOrder bool
 	// SameHostOnly says that peers on another host cannot be reached.
 	SameHostOnly bool
 	// IP says that LocalAddress is a sockaddr of an IPv4 or IPv6 address.

@@ -93,6 +93,7 @@ func OpenPort(i *Info, config PortConfig) (port *Port, err error) {
 		NeedsRegistration: i.MemoryMode()&LocalRegistration != 0,
 		Spin:              spin,
 		Notifies:          p.queue.WaitDescriptor() >= 0,
+		KeepsOrder:        i.Send().Order&i.Receive().Order&SendAfterSend != 0,
 		SameHostOnly:      name == "shm",
 		IP:                i.IP(),
 	}

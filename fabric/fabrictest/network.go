@@ -88,6 +88,7 @@ func (n *Network) Open(config DeviceConfig) (*Device, error) {
 			Spin:              config.Spin,
 			MasksMissWaiting:  config.MasksMissWaiting,
 			Notifies:          true,
+			KeepsOrder:        true,
 			SameHostOnly:      true,
 		},
 	}

@@ -95,7 +95,7 @@ func TestAttributes(t *testing.T) {
 	a = other.Attributes()
 	require.Equal(t, fabric.Attributes{
 		Provider: "odd", Fabric: a.Fabric, Domain: a.Domain, MaxMessage: 9, MaxInject: 0, MaxOperations: 3,
-		NeedsRegistration: true, Spin: true, Notifies: true, SameHostOnly: true,
+		NeedsRegistration: true, Spin: true, Notifies: true, KeepsOrder: true, SameHostOnly: true,
 	}, a)
 	require.Equal(t, 2, n.Stats().OpenDevices)
 	require.NoError(t, other.Close())
