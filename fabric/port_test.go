@@ -2,6 +2,8 @@ package fabric_test
 
 import (
 	"bytes"
+	"errors"
+	"math"
 	"net"
 	"testing"
 	"time"
@@ -282,6 +284,30 @@ func TestMaskFindsWaiting(t *testing.T) {
 			// What the engine goes by instead.
 			require.True(t, fromB[0].HasImmediate)
 			require.EqualValues(t, early, fromB[0].Immediate)
+		}
+	})
+}
+
+// Fewer than no looks, and a wait that is over before it begins, are none: they do
+// not go on for ever.
+func TestNegativeWaits(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		s, _ := stations(t, provider, fabric.Messages)
+		for name, turn := range map[string]func(n int) (int, error){
+			"spins": func(n int) (int, error) { return s.e.Turn(nil, make([]fabric.Completion, 1), n) },
+			"reads": func(n int) (int, error) { return s.q.Read(make([]fabric.Completion, 1), n) },
+			"wait":  func(n int) (int, error) { return s.e.TurnWait(nil, make([]fabric.Completion, 1), n) },
+			"read and wait": func(n int) (int, error) {
+				return s.q.ReadWait(make([]fabric.Completion, 1), n)
+			},
+		} {
+			for _, n := range []int{-1, math.MinInt} {
+				reaped, err := turn(n)
+				if !errors.Is(err, fabric.ErrNotSupported) {
+					require.NoError(t, err, name)
+				}
+				require.Zero(t, reaped, name)
+			}
 		}
 	})
 }
