@@ -150,7 +150,7 @@ func (c *Conn) takeControl(buf []byte) bool {
 		return err
 	})
 	switch {
-	case ended == unix.EAGAIN || ended == unix.EINTR:
+	case errors.Is(ended, unix.EAGAIN) || errors.Is(ended, unix.EINTR):
 		return true
 	case ended != nil:
 		n = 0
@@ -167,7 +167,7 @@ func (c *Conn) takeControl(buf []byte) bool {
 				k.begun = append([]byte(nil), frames...)
 				return true
 			}
-			if ended != io.EOF {
+			if !errors.Is(ended, io.EOF) {
 				err = ended
 			}
 		}
