@@ -236,6 +236,7 @@ func (r *Reactor) end(c *Conn) {
 	}
 	c.over = true
 	r.countEnd(c)
+	r.watcher.remove(c)
 	c.control.close()
 	close(c.ended)
 	switch {

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"sync"
 	"time"
@@ -16,8 +17,13 @@ type control struct {
 	tcp     net.Conn // frames go through this: TCP, or TLS
 	beneath net.Conn // the TCP connection, if tcp is TLS
 	// The proofs of the frames after the handshake, nil without a key. What is
-	// sent belongs to the progress role, what comes to watch.
+	// sent belongs to the progress role, what comes to who reads.
 	sent, came *frameProofs
+
+	// Of who reads: the beginning of a frame of which the rest is still to come, and
+	// how many there were since the handshake.
+	begun  []byte
+	frames int
 
 	// With TLS, frames are written by a goroutine: TLS has locks, and what holds
 	// them may wait for the peer.
@@ -82,43 +88,46 @@ func (k *control) close() {
 	}
 }
 
-// watch reads the control connection to its end.
+// watch reads the control connection to its end, where the reactor's watcher cannot.
 func (c *Conn) watch() {
-	r := c.reactor
-	wear(r.labels.control)
-	c.logLife(c.readControl)
-}
-
-// readControl takes in what the control connection says.
-func (c *Conn) readControl() {
-	r := c.reactor
-	for {
-		t, count, err := c.control.read()
-		if err != nil {
-			var refused *RefusedError
-			if errors.Is(err, ErrHandshake) && !errors.As(err, &refused) {
-				r.submit(func() { r.fail(c, ErrProtocol, err) })
-			} else {
-				r.submit(func() { r.hangUp(c, err) })
-			}
-			return
-		}
-		r.submit(func() {
-			switch t {
-			case frameWritten:
-				r.written(c, count)
-			case frameFinish:
-				r.finish(c, count)
-			default:
-				r.confirm(c, count)
-			}
-		})
+	wear(c.reactor.labels.control)
+	for c.heard(c.control.read(c.control.tcp)) {
 	}
 }
 
-// read takes a frame with a count.
-func (k *control) read() (frameType, uint64, error) {
-	t, body, err := readFrame(k.tcp, frameFinish, frameReceived, frameWritten)
+// heard takes in what the control connection has said, or how it ended, and says
+// whether there may be more.
+func (c *Conn) heard(t frameType, count uint64, err error) bool {
+	r := c.reactor
+	if err != nil {
+		var refused *RefusedError
+		if errors.Is(err, ErrHandshake) && !errors.As(err, &refused) {
+			r.submit(func() { r.fail(c, ErrProtocol, err) })
+		} else {
+			r.submit(func() { r.hangUp(c, err) })
+		}
+		return false
+	}
+	r.submit(func() {
+		switch t {
+		case frameWritten:
+			r.written(c, count)
+		case frameFinish:
+			r.finish(c, count)
+		default:
+			r.confirm(c, count)
+		}
+	})
+	return true
+}
+
+// mostFrames come after the handshake: that the peer has written its last message,
+// that it has closed, and that it has everything.
+const mostFrames = 3
+
+// read takes a frame with a count from what the peer has sent.
+func (k *control) read(from io.Reader) (frameType, uint64, error) {
+	t, body, err := readFrame(from, frameFinish, frameReceived, frameWritten)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -127,6 +136,9 @@ func (k *control) read() (frameType, uint64, error) {
 	}
 	if len(body) != 8 {
 		return 0, 0, fmt.Errorf("%w: frame %d has %d bytes, and not 8", ErrHandshake, t, len(body))
+	}
+	if k.frames++; k.frames > mostFrames {
+		return 0, 0, fmt.Errorf("%w: frame %d is one too many", ErrHandshake, t)
 	}
 	return t, binary.LittleEndian.Uint64(body), nil
 }

@@ -125,14 +125,18 @@ func (r *Reactor) opened(c *Conn) {
 	}
 }
 
-// countEnd notes that a connection is over.
+// countEnd notes that a connection is over, in the log as well.
 func (r *Reactor) countEnd(c *Conn) {
-	switch {
-	case !c.stats.opened:
-	case c.failure == nil:
+	if !c.stats.opened {
+		return
+	}
+	if c.failure == nil {
 		r.stats.InOrder++
-	default:
+	} else {
 		*r.stats.Ended.of(c.failure)++
+	}
+	if c.plain == nil {
+		c.logEnd()
 	}
 }
 

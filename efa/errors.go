@@ -22,6 +22,7 @@ var (
 	//	                                          retries (RNR) of the provider
 	//	EREMOTEIO                                 it answers with an error
 	//	EIO, ENOENT                               the same, of sockets
+	//	ECANCELED                                 the same, of tcp
 	//
 	// Every other code is ErrTransfer. The cause is the *fabric.Error.
 	ErrPeerLost = errors.New("peer lost")

@@ -30,6 +30,10 @@ var peerIsLost = []fabric.Errno{
 // killed while a message was on its way to it, or before.
 var peerIsLostOnSockets = []fabric.Errno{fabric.Errno(syscall.EIO), fabric.Errno(syscall.ENOENT)}
 
+// peerIsLostOnTCP is what becomes of sends that are under way when the peer's endpoint
+// is closed or killed. What this side has cancelled ends a connection no more.
+const peerIsLostOnTCP = fabric.Errno(syscall.ECANCELED)
+
 // failureKind is what a connection ends with when one of its operations did with
 // err.
 func failureKind(err error) error {
@@ -37,7 +41,8 @@ func failureKind(err error) error {
 	lost := errors.Is(err, fabric.ErrUnreachable)
 	if errors.As(err, &e) {
 		lost = lost || slices.Contains(peerIsLost, e.Errno) ||
-			e.Provider == "sockets" && slices.Contains(peerIsLostOnSockets, e.Errno)
+			e.Provider == "sockets" && slices.Contains(peerIsLostOnSockets, e.Errno) ||
+			coreName(e.Provider) == "tcp" && e.Errno == peerIsLostOnTCP
 	}
 	if lost {
 		return ErrPeerLost
@@ -47,13 +52,7 @@ func failureKind(err error) error {
 
 // broke says what an operation that failed makes of its connection.
 func (c *Conn) broke(err error) *ConnError {
-	e := &ConnError{Op: "write", Peer: c.RemoteAddr(), Kind: failureKind(err), Cause: err}
-	// An attached connection has no control connection to say it. These are what
-	// sockets says of a peer that was there and is gone, and tcp in libfabric 2.
-	if c.plain != nil && (errors.Is(err, syscall.EIO) || errors.Is(err, fabric.ErrCanceled)) {
-		e.Kind = ErrPeerLost
-	}
-	return e
+	return &ConnError{Op: "write", Peer: c.RemoteAddr(), Kind: failureKind(err), Cause: err}
 }
 
 // giveUpPlace has another connection take the place of one of which the device keeps

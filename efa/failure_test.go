@@ -1,9 +1,14 @@
 package efa
 
 import (
+	"context"
 	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -75,10 +80,74 @@ func TestFailedSends(t *testing.T) {
 	}
 }
 
-// What the sockets provider alone means by a code.
-func TestFailuresOfSockets(t *testing.T) {
-	for _, code := range []syscall.Errno{syscall.EIO, syscall.ENOENT} {
-		require.Equal(t, ErrPeerLost, failureKind(&fabric.Error{Errno: fabric.Errno(code), Provider: "sockets"}))
-		require.Equal(t, ErrTransfer, failureKind(&fabric.Error{Errno: fabric.Errno(code), Provider: "efa"}))
+// What some providers alone mean by a code.
+func TestFailuresOfProviders(t *testing.T) {
+	for provider, codes := range map[string][]syscall.Errno{
+		"sockets":     {syscall.EIO, syscall.ENOENT},
+		"tcp;ofi_rxm": {syscall.ECANCELED},
+		"tcp":         {syscall.ECANCELED},
+	} {
+		for _, code := range codes {
+			require.Equal(t, ErrPeerLost, failureKind(&fabric.Error{Errno: fabric.Errno(code), Provider: provider}))
+			require.Equal(t, ErrTransfer, failureKind(&fabric.Error{Errno: fabric.Errno(code), Provider: "efa"}))
+		}
+	}
+}
+
+// A reactor that is closed in the middle of messages of all sizes, in both
+// directions, and of reads that are given up, is a lost peer to the other side.
+func TestReactorIsClosedUnderLoad(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		for _, size := range []int{100, 9000, 16_000, 100_000, 1 << 20} {
+			from, to := b.open(t, Config{}), b.open(t, Config{})
+			var all sync.WaitGroup
+			var carried atomic.Int64
+			for range 2 {
+				one, other := join(t, from, to)
+				for _, ends := range [2][2]*Conn{{one, other}, {other, one}} {
+					all.Go(func() {
+						requireLost(t, to, ends[0], func() error { return ends[0].WriteMessage(context.Background(), make([]byte, size)) })
+					})
+					all.Go(func() {
+						buf := make([]byte, size)
+						requireLost(t, to, ends[1], func() error {
+							ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+							defer cancel()
+							_, err := ends[1].ReadMessage(ctx, buf)
+							var in *InFlightError
+							if errors.As(err, &in) {
+								<-in.Released
+							}
+							if errors.Is(err, context.DeadlineExceeded) {
+								return nil
+							}
+							carried.Add(1)
+							return err
+						})
+					})
+				}
+			}
+			require.Eventually(t, func() bool { return carried.Load() > 20 }, patience, time.Millisecond)
+			require.NoError(t, to.Close())
+			all.Wait()
+			require.NoError(t, from.Close())
+		}
+	})
+}
+
+// requireLost calls f until it fails: on the side that is closed with net.ErrClosed,
+// and on the other with ErrPeerLost.
+func requireLost(t *testing.T, closed *Reactor, c *Conn, f func() error) {
+	want := ErrPeerLost
+	if c.reactor == closed {
+		want = net.ErrClosed
+	}
+	for {
+		if err := f(); err != nil {
+			if !errors.Is(err, want) {
+				t.Errorf("%v, and not %v", err, want)
+			}
+			return
+		}
 	}
 }

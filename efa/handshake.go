@@ -215,8 +215,11 @@ func (r *Reactor) start(c *Conn, o *opening) {
 	o.control.keepAlive(r.config.PeerTimeout)
 	r.retain()
 	c.control.labels = r.labels.control
+	c.logOpened()
 	r.do(func() { r.opened(c) })
-	go c.watch()
+	if !r.watcher.add(c) {
+		go c.watch()
+	}
 }
 
 // Dial connects to a listener at the host:port of its control connection. The

@@ -47,7 +47,7 @@ func TestLabels(t *testing.T) {
 		for what, functions := range map[string][]string{
 			"reactor":   {"efa.(*Reactor).background"},
 			"callbacks": {"efa.(*callbackQueue).run"},
-			"control":   {"efa.(*Conn).watch"},
+			"control":   {"efa.(*watcher).run"},
 			"handshake": {"efa.(*Listener).loop", "efa.(*Listener).shake"},
 		} {
 			labels := `"provider":"` + from.Provider() + `", "weft":"` + what + `"`
@@ -56,7 +56,7 @@ func TestLabels(t *testing.T) {
 			}
 			stacks := labelled(t, labels)
 			for other, others := range map[string][]string{
-				"reactor": {"background"}, "callbacks": {"callbackQueue"}, "control": {"watch"}, "handshake": {"loop", "shake"},
+				"reactor": {"background"}, "callbacks": {"callbackQueue"}, "control": {"(*watcher).run"}, "handshake": {"loop", "shake"},
 			} {
 				for _, f := range others {
 					if other != what {
@@ -69,7 +69,7 @@ func TestLabels(t *testing.T) {
 		require.Contains(t, own, "TestLabels")
 		require.NotContains(t, own, "efa.(*Reactor).background")
 		require.NotContains(t, own, "efa.(*callbackQueue).run")
-		require.NotContains(t, own, "efa.(*Conn).watch")
+		require.NotContains(t, own, "efa.(*watcher).run")
 		close(wait)
 		closeBoth(t, dialed, accepted)
 		require.NoError(t, silent.Close())

@@ -37,31 +37,39 @@ func (r *Reactor) logClosed(err error) {
 	r.log.Info("weft: reactor closed", arguments...)
 }
 
-// logLife logs the beginning of a connection, has it watched, and logs the end. It
-// runs on the goroutine that watches, where a slow log holds nobody up.
-func (c *Conn) logLife(watch func()) {
-	r := c.reactor
-	debug := r.log.Enabled(context.Background(), slog.LevelDebug)
-	if debug {
-		r.log.Debug("weft: connection opened", "peer", c.RemoteAddr(), "connection", c.id,
+// logOpened logs the beginning of a connection, where its handshake ran.
+func (c *Conn) logOpened() {
+	if c.debugs() {
+		c.reactor.log.Debug("weft: connection opened", "peer", c.RemoteAddr(), "connection", c.id,
 			"max_message", c.maxMessage, "eager_limit", c.eagerLimit, "window_bytes", c.peerWindow)
 	}
-	watch()
-	<-c.ended
-	var failure error
-	var stats MessageStats
-	r.do(func() { failure, stats = c.failure, c.messageStats() })
-	arguments := []any{"peer", c.RemoteAddr(), "connection", c.id}
-	if failure != nil {
-		arguments = append(arguments, "error", failure)
-	}
-	if errors.Is(failure, ErrProtocol) {
-		r.warnings.log(r.log, "weft: connection ended", arguments...)
-	}
-	if debug {
-		r.log.Debug("weft: connection closed", append(arguments, "stats", stats)...)
-	}
 }
+
+// logEnd logs the end of a connection, on a goroutine of its own: a slow log is not
+// to hold up the progress role.
+func (c *Conn) logEnd() {
+	r, debug, failure := c.reactor, c.debugs(), c.failure
+	violation := errors.Is(failure, ErrProtocol)
+	if !debug && !violation {
+		return
+	}
+	stats := c.messageStats()
+	go func() {
+		wear(r.labels.control)
+		arguments := []any{"peer", c.RemoteAddr(), "connection", c.id}
+		if failure != nil {
+			arguments = append(arguments, "error", failure)
+		}
+		if violation {
+			r.warnings.log(r.log, "weft: connection ended", arguments...)
+		}
+		if debug {
+			r.log.Debug("weft: connection closed", append(arguments, "stats", stats)...)
+		}
+	}()
+}
+
+func (c *Conn) debugs() bool { return c.reactor.log.Enabled(context.Background(), slog.LevelDebug) }
 
 // logDropped tells of a message that belongs to no connection.
 func (r *Reactor) logDropped(done *fabric.Completion) {

@@ -140,12 +140,12 @@ func TestControlOverTLSDoesNotBlock(t *testing.T) {
 	k.close()
 	far := &control{tcp: peer}
 	for i, want := range []frameType{frameFinish, frameReceived} {
-		kind, count, err := far.read()
+		kind, count, err := far.read(far.tcp)
 		require.NoError(t, err)
 		require.Equal(t, want, kind)
 		require.Equal(t, uint64(5+i), count)
 	}
-	_, _, err = far.read()
+	_, _, err = far.read(far.tcp)
 	require.Error(t, err)
 	require.NoError(t, there.Close())
 }

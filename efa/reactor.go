@@ -74,6 +74,7 @@ type Reactor struct {
 	stats       Stats        // what is counted under the role
 	retired     MessageStats // of the connections that have left the table
 
+	watcher            watcher
 	labels             labels
 	warnings           throttle
 	callbacks          callbackQueue
@@ -210,6 +211,7 @@ func (r *Reactor) close() error {
 	}
 	r.device.Wake()
 	<-r.backgroundEnded
+	r.watcher.close()
 
 	for !r.lead() {
 		runtime.Gosched()

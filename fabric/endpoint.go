@@ -138,11 +138,11 @@ func (e *Endpoint) notEnabled(op string) error {
 // buffer is when the completion with its Context has been returned, or on return
 // if it was injected.
 //
-// While there is nothing to read, it looks up to spins more times. reaped is the
-// number of completions filled in, of which some may be of other endpoints with
-// the same queue, and 256 are the most; 0 is normal. With no completions to fill
-// in nothing is read, and on most providers nothing moves. err is about the
-// endpoint or its queue as a whole, never about one operation.
+// While there is nothing to read, it looks up to spins more times, where fewer than
+// 0 is 0. reaped is the number of completions filled in, of which some may be of
+// other endpoints with the same queue, and 256 are the most; 0 is normal. With no
+// completions to fill in nothing is read, and on most providers nothing moves. err is
+// about the endpoint or its queue as a whole, never about one operation.
 //
 // Implements: ssize_t fi_send(...), fi_recv(...), fi_inject(...), fi_tsend(...), fi_trecv(...), fi_tinject(...)
 //
@@ -156,8 +156,8 @@ func (e *Endpoint) Turn(posts []Op, completions []Completion, spins int) (reaped
 }
 
 // TurnWait is Turn that, with nothing to read, blocks for up to waitMS
-// milliseconds inside the provider. The thread is blocked, not only the
-// goroutine, and Close waits for it; [CompletionQueue.Signal] ends it early.
+// milliseconds inside the provider, where fewer than 0 is 0. The thread is blocked,
+// not only the goroutine, and Close waits for it; [CompletionQueue.Signal] ends it early.
 // ErrNotSupported says that the provider cannot block. With two queues, it blocks
 // in that of sends.
 //

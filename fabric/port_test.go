@@ -2,7 +2,10 @@ package fabric_test
 
 import (
 	"bytes"
+	"errors"
+	"math"
 	"net"
+	"runtime"
 	"testing"
 	"time"
 
@@ -284,4 +287,53 @@ func TestMaskFindsWaiting(t *testing.T) {
 			require.EqualValues(t, early, fromB[0].Immediate)
 		}
 	})
+}
+
+// Fewer than no looks, and a wait that is over before it begins, are none: they do
+// not go on for ever.
+func TestNegativeWaits(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		s, _ := stations(t, provider, fabric.Messages)
+		for name, turn := range map[string]func(n int) (int, error){
+			"spins": func(n int) (int, error) { return s.e.Turn(nil, make([]fabric.Completion, 1), n) },
+			"reads": func(n int) (int, error) { return s.q.Read(make([]fabric.Completion, 1), n) },
+			"wait":  func(n int) (int, error) { return s.e.TurnWait(nil, make([]fabric.Completion, 1), n) },
+			"read and wait": func(n int) (int, error) {
+				return s.q.ReadWait(make([]fabric.Completion, 1), n)
+			},
+		} {
+			for _, n := range []int{-1, math.MinInt} {
+				reaped, err := turn(n)
+				if !errors.Is(err, fabric.ErrNotSupported) {
+					require.NoError(t, err, name)
+				}
+				require.Zero(t, reaped, name)
+			}
+		}
+	})
+}
+
+// Naps of any length end with a wake, before or meanwhile, and with the port.
+func TestNapEnds(t *testing.T) {
+	for _, nap := range []time.Duration{10 * time.Microsecond, 2 * time.Millisecond, time.Hour} {
+		wait, wake, end, err := fabric.OpenNapper(nap)
+		require.NoError(t, err)
+		for i := range 1000 {
+			by := wake
+			if i == 999 {
+				by = end
+			}
+			waited := make(chan struct{})
+			go func() { wait(); close(waited) }()
+			if i%2 == 0 {
+				runtime.Gosched()
+			}
+			by()
+			select {
+			case <-waited:
+			case <-time.After(time.Minute):
+				t.Fatalf("a nap of %v does not end, at %d", nap, i)
+			}
+		}
+	}
 }

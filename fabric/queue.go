@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"math"
 	"runtime"
 	"strconv"
 	"syscall"
@@ -330,9 +331,9 @@ func (q *CompletionQueue) failure(t *cgo.Turn, c *cgo.Completion, s *slot) error
 }
 
 // Read takes up to len(completions) completions off the queue, of whichever
-// endpoint, but no more than 256; while there are none it tries spins times more.
-// It is for queues that several endpoints share; Turn reads the queues of its
-// endpoint itself. It does not allocate, but for errors.
+// endpoint, but no more than 256; while there are none it tries spins times more,
+// where fewer than 0 is 0. It is for queues that several endpoints share; Turn reads
+// the queues of its endpoint itself. It does not allocate, but for errors.
 //
 // Implements: ssize_t fi_cq_read(...), fi_cq_readfrom(...), fi_cq_readerr(...)
 func (q *CompletionQueue) Read(completions []Completion, spins int) (int, error) {
@@ -366,7 +367,7 @@ func (q *CompletionQueue) reap(t *cgo.Turn, posts int, completions []Completion,
 		q.cancelled = q.cancelled[filled:]
 		spins, waitMS = 0, 0
 	}
-	reaped, code := t.Take(posts, min(len(completions)-filled, len(t.Completions)), spins, waitMS)
+	reaped, code := t.Take(posts, min(len(completions)-filled, len(t.Completions)), bounded(spins), bounded(waitMS))
 	for i := range reaped {
 		if q.finish(t, &t.Completions[i], &completions[filled]) {
 			filled++
@@ -374,6 +375,10 @@ func (q *CompletionQueue) reap(t *cgo.Turn, posts int, completions []Completion,
 	}
 	return filled, fail("fi_cq_read", q.provider, int(code))
 }
+
+// bounded is what C takes for a count: to libfabric, a wait below 0 is one without
+// an end.
+func bounded(n int) int { return min(max(n, 0), math.MaxInt32) }
 
 // Signal ends a ReadWait or TurnWait under way. Any goroutine may call it.
 // ErrNotSupported says that nobody can wait here.

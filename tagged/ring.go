@@ -5,7 +5,7 @@ package tagged
 // numbers may wrap at any higher power of two.
 type ring[S any] []S
 
-const minRing = 8
+const minRing = 2
 
 func (r ring[S]) at(sequence uint64) *S {
 	return &r[sequence&uint64(len(r)-1)]
