@@ -1,6 +1,26 @@
 package fabric
 
-import "syscall"
+import (
+	"os"
+	"sync"
+	"syscall"
+)
+
+// switchOffCache has the efa provider forget a registration when it is closed. It
+// would keep it for the next one of the same addresses, and hears only from C's
+// own functions when there is other memory there: Go's runtime and arenas go past
+// them, and the device would go on with the pages of before. Whoever sets one of
+// the variables decides otherwise. The provider reads them when it is loaded.
+var switchOffCache = sync.OnceFunc(func() {
+	const cache, monitor = "FI_EFA_MR_CACHE_ENABLE", "FI_MR_CACHE_MONITOR"
+	for _, name := range []string{cache, monitor} {
+		if _, set := os.LookupEnv(name); set {
+			return
+		}
+	}
+	// An error would be one of the name.
+	_ = os.Setenv(cache, "0")
+})
 
 // An efa provider before libfabric 1.19 calls whatever its device reports an
 // input/output error. deviceErrnos has what later ones call it, by the device's
