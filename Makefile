@@ -3,7 +3,8 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
-# Tests fail, not skip, where one of these providers cannot be used.
+# Tests fail, not skip, where one of these providers cannot be used. With efa, the
+# emulated device must be there.
 export WEFT_REQUIRE ?= sockets,tcp,shm
 
 # A dependency of Debian's libfabric catches SIGSEGV and hides Go's own traces.
@@ -51,9 +52,17 @@ build: setup ## build the command, bin/weft
 testreport: setup
 	@go build -o bin/testreport ./scripts/testreport
 
+# The efa provider has its turn where everything is run.
+EVERYTHING := $(and $(filter ./...,$(PKG)),$(if $(strip $(TESTFLAGS)),,yes))
+
 .PHONY: test
-test: testreport ## run every test, on every provider that this machine has
-	@bin/testreport $(ALSO) -count=1 -timeout=$(TIMEOUT) $(TESTFLAGS) $(PKG)
+test: testreport ## run every test, on every provider that this machine has, and on efa
+	@code=0; bin/testreport $(ALSO) -count=1 -timeout=$(TIMEOUT) $(TESTFLAGS) $(PKG) || code=1; \
+		$(if $(EVERYTHING),scripts/test-efa plain faults -timeout=$(TIMEOUT) || code=1;) exit $$code
+
+.PHONY: test-efa
+test-efa: testreport ## run the tests on libfabric's efa provider and an emulated device, plain and with faults
+	@scripts/test-efa plain faults -timeout=$(TIMEOUT) $(TESTFLAGS)
 
 # -race brings checkptr with it; cgocheck2 watches each Go pointer stored in C
 # memory: both watch in one run. -asan watches the memory that C reads and writes;
@@ -66,7 +75,8 @@ race: testreport ## run every test with the race, pointer and cgo checks, and th
 # The same tests with Debian 13's libfabric, in a root of its own.
 .PHONY: test-libfabric-2
 test-libfabric-2: testreport ## run every test against libfabric 2.1
-	@scripts/libfabric-2 bin/testreport $(ALSO) -count=1 -timeout=$(TIMEOUT) $(TESTFLAGS) $(PKG)
+	@code=0; scripts/libfabric-2 bin/testreport $(ALSO) -count=1 -timeout=$(TIMEOUT) $(TESTFLAGS) $(PKG) || code=1; \
+		$(if $(EVERYTHING),scripts/libfabric-2 scripts/test-efa plain -timeout=$(TIMEOUT) || code=1;) exit $$code
 
 # scripts/libfabric-2 go run ./scripts/matrix -write docs/PROVIDERS.md does the
 # same for libfabric 2.1.

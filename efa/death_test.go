@@ -111,10 +111,10 @@ type dying struct {
 }
 
 // mostAtDeath is the longest message that a provider gives back although its
-// receiver was killed, so that the engine's own behaviour can be seen:
+// receiver, or sender, was killed, so that the engine's own behaviour can be seen:
 // docs/PROVIDERS.md has what becomes of longer ones.
 func (b *bed) mostAtDeath() int {
-	if b.provider == "shm" {
+	if b.provider == "shm" || b.provider == "efa" {
 		return 4000
 	}
 	return 100_000

@@ -33,14 +33,18 @@ type setting struct {
 	device   fabrictest.DeviceConfig
 }
 
-var settings = []setting{
+var settings = append([]setting{
 	{name: "fake"},
 	{name: "fake-faults", faults: fabrictest.Faults{Reorder: 0.6, Refuse: 0.3, Delay: 3}},
 	{name: "fake-registered", faults: fabrictest.Faults{Reorder: 0.3, RefuseEveryOther: true}, device: fabrictest.DeviceConfig{NeedsRegistration: true, MaxInject: 16}},
 	{name: "fake-narrow", device: fabrictest.DeviceConfig{MaxOperations: 8, UnexpectedLimit: 16, MasksMissWaiting: true}},
-	{name: "sockets", provider: "sockets"},
-	{name: "tcp", provider: "tcp"},
-	{name: "shm", provider: "shm"},
+}, onProviders()...)
+
+func onProviders() (settings []setting) {
+	for _, provider := range testenv.Providers() {
+		settings = append(settings, setting{name: provider, provider: provider})
+	}
+	return settings
 }
 
 // bed is a device setting at work: it opens reactors that reach each other.

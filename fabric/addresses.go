@@ -416,7 +416,8 @@ func (v *AddressVector) Text(address []byte) (string, error) {
 }
 
 // Remove forgets a peer. No operation to it may be in flight. ErrNotFound says
-// that the peer is not known here.
+// that the peer is not known here. On efa the peer's place in libfabric is kept
+// for when it comes back, until the vector is closed.
 //
 // Implements: int fi_av_remove(...)
 func (v *AddressVector) Remove(peer Address) error {
@@ -446,8 +447,10 @@ func (v *AddressVector) RemoveAll(peers []Address) error {
 		}
 		raw[i] = uint64(peer)
 	}
-	if code := v.raw.RemoveMany(raw); code != 0 {
-		return fail("fi_av_remove", v.provider, int(code))
+	if !v.keepsRemoved() {
+		if code := v.raw.RemoveMany(raw); code != 0 {
+			return fail("fi_av_remove", v.provider, int(code))
+		}
 	}
 	for peer, n := range times {
 		if v.peers[peer] -= n; v.peers[peer] <= 0 {
@@ -457,6 +460,13 @@ func (v *AddressVector) RemoveAll(peers []Address) error {
 	}
 	return onThisHost.endAll(v.domain)
 }
+
+// keepsRemoved says that removed peers stay in libfabric until the vector is
+// closed. The efa provider frees what a removed peer had sent and nobody has
+// received, but leaves it in its list of such messages: the next receive that
+// goes through the list, or fi_close, dies of SIGSEGV. A peer that is inserted
+// again has its old address.
+func (v *AddressVector) keepsRemoved() bool { return core(v.provider) == "efa" }
 
 // Close closes the vector. ErrBusy says which endpoints and sets still use it.
 func (v *AddressVector) Close() error {

@@ -16,7 +16,7 @@ func domainOf(t *testing.T, provider string, capabilities fabric.Capabilities) (
 	t.Helper()
 	hints := fabric.Hints{
 		Provider: provider, Endpoint: fabric.ReliableDatagram, Capabilities: capabilities, MemoryMode: everyMode,
-		Source: "127.0.0.1", OneThread: true,
+		Source: sourceOn(provider), OneThread: true,
 	}
 	infos, err := fabric.Discover(hints)
 	testenv.Need(t, provider+" with "+capabilities.String(), err)

@@ -1,6 +1,7 @@
 package fabric_test
 
 import (
+	"errors"
 	"math/rand/v2"
 	"os"
 	"runtime"
@@ -137,6 +138,10 @@ type possessions struct {
 
 func processHas(t *testing.T) possessions {
 	t.Helper()
+	// Go's network poller has two descriptors, from its first use on.
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(r.Close(), w.Close()))
 	p := possessions{goroutines: runtime.NumGoroutine(), descriptors: descriptors(t)}
 	prefix := strconv.Itoa(os.Getpid()) + ":"
 	entries, err := os.ReadDir("/dev/shm")

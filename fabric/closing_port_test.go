@@ -72,6 +72,21 @@ func leaveInFlight(t *testing.T, d fabric.Device, peer fabric.Address, random *r
 	}
 }
 
+// turnUntil takes turns until it is told to stop.
+func turnUntil(t *testing.T, d fabric.Device, stop <-chan struct{}) {
+	for {
+		if _, err := d.Turn(nil, make([]fabric.Completion, 8), 0); err != nil {
+			t.Errorf("a turn: %v", err)
+			return
+		}
+		select {
+		case <-stop:
+			return
+		default:
+		}
+	}
+}
+
 // One of three is closed with operations in flight on all sides; the other two
 // go on with each other, and are closed in turn.
 func TestClosePortInFlight(t *testing.T) {
@@ -199,6 +214,10 @@ func TestClosePortInUse(t *testing.T) {
 				}
 			})
 			stop := make(chan struct{})
+			if a.Attributes().Provider == "efa" {
+				// Its close waits until the peer has taken everything.
+				users.Go(func() { turnUntil(t, b, stop) })
+			}
 			users.Go(func() {
 				close(waiting)
 				for {

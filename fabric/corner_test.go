@@ -87,9 +87,7 @@ func datagramsFor(t *testing.T, provider string, caps fabric.Capabilities) *fabr
 	hints := fabric.Hints{
 		Provider: provider, Endpoint: fabric.ReliableDatagram, Capabilities: caps, MemoryMode: everyMemoryMode,
 	}
-	if provider != "shm" {
-		hints.Source = "127.0.0.1"
-	}
+	hints.Source = sourceOn(provider)
 	infos, err := fabric.Discover(hints)
 	testenv.Need(t, provider+" with "+caps.String(), err)
 	return infos[0]

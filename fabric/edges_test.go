@@ -160,9 +160,12 @@ func TestTagZero(t *testing.T) {
 	})
 }
 
-// neverDelivered says that an empty operation is refused because shm would not
-// complete it.
-func neverDelivered(provider string, op fabric.Op) bool {
+// refusesEmpty says that an empty operation is refused because shm would not
+// complete it, and efa not survive it.
+func refusesEmpty(provider string, op fabric.Op) bool {
+	if provider == "efa" {
+		return op.Kind == fabric.OpRead
+	}
 	return provider == "shm" && op.Flags&fabric.DeliveryComplete != 0 && fabric.LibraryVersion().Major == 1
 }
 
@@ -192,7 +195,7 @@ func TestZeroLength(t *testing.T) {
 						receive.Kind = fabric.OpTaggedReceive
 					}
 					op.Peer, op.Immediate = a.peer, 7
-					if neverDelivered(provider, op) {
+					if refusesEmpty(provider, op) {
 						require.ErrorIs(t, a.post(t, b, op).Err, fabric.ErrNotSupported)
 						return
 					}
@@ -247,7 +250,7 @@ func TestZeroLengthAccess(t *testing.T) {
 		} {
 			t.Run(fmt.Sprint(i, op.Kind, op.Flags), func(t *testing.T) {
 				op.Peer, op.Remote, op.Immediate = a.peer, remote, 9
-				if neverDelivered(provider, op) {
+				if refusesEmpty(provider, op) {
 					require.ErrorIs(t, a.post(t, b, op).Err, fabric.ErrNotSupported)
 					return
 				}
@@ -345,6 +348,12 @@ func TestWrongKeyOfOne(t *testing.T) {
 					testenv.Need(t, "errors of remote access on shm", errors.New("shm says nothing, or success"))
 				case "tcp":
 					testenv.Need(t, "errors of one remote access on tcp", errors.New("the connection ends with it, and all that is under way"))
+				case "efa":
+					if kind != fabric.OpRead {
+						testenv.Need(t, "errors of a remote "+kind.String()+" on efa", errors.New("without FI_DELIVERY_COMPLETE it has succeeded when it is on its way"))
+					} else if fabric.LibraryVersion().Major < 2 {
+						testenv.Need(t, "errors of a remote read on efa", errors.New("the domain cannot be closed any more"))
+					}
 				}
 				clear(memory)
 				bad := fabric.Op{Kind: kind, Peer: a.peer, Buf: bytes.Repeat([]byte{0xff}, 8), Remote: wrong, Context: 13}
@@ -385,6 +394,10 @@ func nobody(t *testing.T, s *station) []byte {
 	if s.info.Provider() == "shm" {
 		return append(bytes.TrimRight(name, "\x00"), []byte("-nobody\x00")...)
 	}
+	if s.info.Provider() == "efa" {
+		name[16], name[17] = 1, 0 // a queue pair that nobody has
+		return name
+	}
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	require.NoError(t, err)
 	port := l.Addr().(*net.TCPAddr).Port
@@ -408,6 +421,9 @@ func TestUnreachablePeer(t *testing.T) {
 			for _, c := range a.got {
 				if c.Context == 666 {
 					require.Error(t, c.Err)
+					if provider == "efa" {
+						require.ErrorIs(t, c.Err, fabric.ErrUnreachable)
+					}
 					ended = true
 					continue
 				}
@@ -441,5 +457,32 @@ func TestUnreachablePeer(t *testing.T) {
 			b.turn(t, nil)
 			look()
 		}
+	})
+}
+
+// A peer is removed while a message of it waits, for which there is no receive yet:
+// whatever becomes of the message, the endpoint and the peer go on.
+func TestRemoveWhileMessageWaits(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		a, b := stations(t, provider, fabric.TaggedMessages)
+		exchange := func(tag uint64) {
+			b.must(t, a, fabric.Op{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Tag: tag, Buf: make([]byte, 8)})
+			a.must(t, b, fabric.Op{Kind: fabric.OpTaggedInject, Peer: a.peer, Tag: tag, Buf: make([]byte, 8)})
+			require.Equal(t, tag, b.await(t, a).Tag)
+		}
+		a.must(t, b, fabric.Op{Kind: fabric.OpTaggedInject, Peer: a.peer, Tag: 1, Buf: make([]byte, 8)})
+		exchange(2) // so that the first has come
+		require.NoError(t, b.v.Remove(b.peer))
+		_, err := b.v.Lookup(b.peer)
+		require.ErrorIs(t, err, fabric.ErrNotFound)
+		waits := b.must(t, a, fabric.Op{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Tag: 1, Buf: make([]byte, 8)})
+		b.turn(t, nil)
+		if len(b.got) == 0 {
+			require.NoError(t, b.e.Cancel(waits.Token))
+			b.await(t, a)
+		}
+		b.got = nil
+		b.peer = b.insert(t, a)
+		exchange(3)
 	})
 }

@@ -233,7 +233,7 @@ func (e *Endpoint) stage(op *Op, c *cgo.Op, x *cgo.Extra) bool {
 	c.Kind, c.Slot, c.Token, c.Extra = 0, 0, 0, nil
 	// The usual case first: a plain message needs no look at the rest.
 	plain := op.plain()
-	if (!plain || op.Kind == 0) && (op.wrong() != "" || e.neverCompletes(op)) {
+	if (!plain || op.Kind == 0) && (op.wrong() != "" || e.emptyTooMuch(op) != "") {
 		return true
 	}
 	if e.undirected && op.Kind == OpReceive && op.Peer != AddressAny {
@@ -281,20 +281,32 @@ func undirected(i *Info) bool {
 	return i.Provider() == "tcp" && i.Endpoint() == ReliableDatagram && i.Capabilities()&DirectedReceive != 0
 }
 
-// neverCompletes says of an operation that the provider takes it for good.
-func (e *Endpoint) neverCompletes(op *Op) bool {
-	sends := op.Kind == OpSend || op.Kind == OpTaggedSend || op.Kind == OpWrite
-	if op.Flags&DeliveryComplete == 0 || !sends || !losesEmpty || core(e.provider) != "shm" {
-		return false
+// emptyTooMuch says why an operation with nothing in it is not for the provider,
+// or nothing.
+func (e *Endpoint) emptyTooMuch(op *Op) string {
+	why := ""
+	switch op.Kind {
+	case OpSend, OpTaggedSend, OpWrite:
+		if op.Flags&DeliveryComplete != 0 && olderThanTwo && core(e.provider) == "shm" {
+			why = "an empty operation with DeliveryComplete never completes on shm of libfabric 1.x"
+		}
+	case OpRead:
+		if core(e.provider) == "efa" {
+			why = "the process dies of an empty read on efa"
+		}
 	}
-	size := len(op.Buf)
+	if why == "" || len(op.Buf) > 0 {
+		return ""
+	}
 	for _, b := range op.Vector {
-		size += len(b)
+		if len(b) > 0 {
+			return ""
+		}
 	}
-	return size == 0
+	return why
 }
 
-var losesEmpty = LibraryVersion().Major == 1
+var olderThanTwo = LibraryVersion().Major == 1
 
 // extend fills in what an operation has beyond a buffer, a peer and a tag.
 func extend(op *Op, c *cgo.Op, x *cgo.Extra) {
@@ -317,6 +329,11 @@ func extend(op *Op, c *cgo.Op, x *cgo.Extra) {
 		x.Datatype, x.Atomic = uint32(a.Type), uint32(a.Operation)
 		x.Compare, x.CompareDescriptor = address(a.Compare), uintptr(a.CompareDescriptor)
 		x.Result, x.ResultDescriptor = address(a.Result), uintptr(a.ResultDescriptor)
+		if a.Operation == AtomicRead && c.Buf == 0 && x.Vectors == 0 {
+			// It has nothing to send, but the efa provider (1.17) copies it
+			// all the same.
+			c.Buf = x.Result
+		}
 	}
 }
 
@@ -358,8 +375,8 @@ func (e *Endpoint) wrong(op *Op) (Errno, string) {
 	if why := op.wrong(); why != "" {
 		return errnoInvalid, why
 	}
-	if e.neverCompletes(op) {
-		return Errno(syscall.ENOSYS), "an empty operation with DeliveryComplete never completes on shm of libfabric 1.x"
+	if why := e.emptyTooMuch(op); why != "" {
+		return Errno(syscall.ENOSYS), why
 	}
 	if e.undirected && op.Kind == OpReceive && op.Peer != AddressAny {
 		return Errno(syscall.ENOSYS), "an untagged receive takes messages of any peer here; receive by a tag, or from AddressAny"

@@ -40,6 +40,7 @@ func Discover(h Hints) ([]*Info, error) {
 		}
 		return nil, &Error{Op: "fi_getinfo", Provider: h.Provider, Errno: errno, Detail: detail}
 	}
+	switchOffCache()
 	raw, code := cgo.GetInfo(h.raw())
 	if code != 0 {
 		return nil, fail("fi_getinfo", h.Provider, int(code))

@@ -68,7 +68,7 @@ func TestWordsFromManyGoroutines(t *testing.T) {
 
 func TestInfoIsNotShared(t *testing.T) {
 	each(t, func(t *testing.T, provider string) {
-		infos, err := fabric.Discover(fabric.Hints{Provider: provider, Endpoint: fabric.ReliableDatagram, Source: "127.0.0.1", MemoryMode: everyMode})
+		infos, err := fabric.Discover(fabric.Hints{Provider: provider, Endpoint: fabric.ReliableDatagram, Source: sourceOn(provider), MemoryMode: everyMode})
 		require.NoError(t, err)
 		for _, i := range infos {
 			require.Contains(t, i.String(), i.Provider())

@@ -25,9 +25,7 @@ type site struct {
 // and counted, where there is none.
 func openDomain(t *testing.T, hints fabric.Hints) *site {
 	t.Helper()
-	if hints.Provider != "shm" {
-		hints.Source = "127.0.0.1"
-	}
+	hints.Source = sourceOn(hints.Provider)
 	hints.Endpoint, hints.OneThread = fabric.ReliableDatagram, true
 	infos, err := fabric.Discover(hints)
 	testenv.Need(t, hints.Provider+" with "+hints.Capabilities.String()+", memory mode "+hints.MemoryMode.String(), err)

@@ -13,6 +13,15 @@ import (
 // everyMemoryMode is what the tests can live with.
 const everyMemoryMode = fabric.LocalRegistration | fabric.VirtualAddresses | fabric.AllocatedMemory | fabric.ProviderKeys
 
+// sourceOn is what endpoints of a provider are bound to: shm takes it for their
+// name, and efa has devices in place of addresses.
+func sourceOn(provider string) string {
+	if provider == "shm" || provider == "efa" {
+		return ""
+	}
+	return "127.0.0.1"
+}
+
 // stations opens two endpoints of one domain with the capabilities, that know
 // each other; the test is skipped, and counted, where the provider has no such
 // endpoint.
@@ -22,9 +31,7 @@ func stations(t *testing.T, provider string, caps fabric.Capabilities) (a, b *st
 		Provider: provider, Endpoint: fabric.ReliableDatagram, Capabilities: caps,
 		MemoryMode: everyMemoryMode, OneThread: true,
 	}
-	if provider != "shm" {
-		hints.Source = "127.0.0.1"
-	}
+	hints.Source = sourceOn(provider)
 	infos, err := fabric.Discover(hints)
 	testenv.Need(t, provider+" with "+t.Name(), err)
 	info := infos[0]

@@ -43,6 +43,7 @@ type Variable struct {
 //
 // Implements: int fi_getparams(...), fi_freeparams(...)
 func Variables() ([]Variable, error) {
+	switchOffCache()
 	params, code := cgo.Params()
 	if code != 0 {
 		return nil, fail("fi_getparams", "", int(code))

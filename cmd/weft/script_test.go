@@ -13,7 +13,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -23,9 +25,6 @@ import (
 	"github.com/weft-go/weft/internal/testenv"
 )
 
-// testedProviders are those that every machine should have.
-var testedProviders = []string{"sockets", "tcp", "shm"}
-
 func needProvider(t *testing.T, provider string) {
 	t.Helper()
 	_, err := fabric.Choose(fabric.Preference{Providers: []string{provider}, Require: true, Logger: slog.New(slog.DiscardHandler)})
@@ -34,7 +33,7 @@ func needProvider(t *testing.T, provider string) {
 
 // onEachProvider runs a test on every provider that is tested.
 func onEachProvider(t *testing.T, test func(t *testing.T, provider string)) {
-	for _, provider := range testedProviders {
+	for _, provider := range testenv.Providers() {
 		t.Run(provider, func(t *testing.T) {
 			needProvider(t, provider)
 			test(t, provider)
@@ -67,6 +66,16 @@ func TestScriptsWithSmallDisk(t *testing.T) {
 	})
 }
 
+// inherited are the settings of this process that scripts run with too: what the
+// dynamic linker goes by, and the emulated EFA device.
+func inherited() []string {
+	return slices.DeleteFunc(os.Environ(), func(setting string) bool {
+		name, _, _ := strings.Cut(setting, "=")
+		return name != "LD_LIBRARY_PATH" && name != "LD_PRELOAD" && name != "GOCOVERDIR" &&
+			!strings.HasPrefix(name, "FI_EFA_") && !strings.HasPrefix(name, "WEFT_EFA_")
+	})
+}
+
 // scripts gives the scripts of a folder these commands beside testscript's own:
 //
 //	exits N COMMAND...     runs a command, which must exit with code N
@@ -83,8 +92,9 @@ func scripts(dir string, env map[string]string) testscript.Params {
 	return testscript.Params{
 		Dir: dir,
 		Setup: func(e *testscript.Env) error {
-			for _, name := range []string{"LD_LIBRARY_PATH", "GOCOVERDIR"} {
-				e.Setenv(name, os.Getenv(name))
+			for _, setting := range inherited() {
+				name, value, _ := strings.Cut(setting, "=")
+				e.Setenv(name, value)
 			}
 			e.Values[servedKey{}] = new(served)
 			e.Setenv("IPATH_NO_BACKTRACE", "1")
@@ -142,10 +152,7 @@ func serveWeft(ts *testscript.TestScript, _ bool, args []string) {
 	s := ts.Value(servedKey{}).(*served)
 	*s = served{Cmd: exec.Command(path, args...), rest: make(chan error, 1)}
 	s.Dir = ts.Getenv("WORK")
-	s.Env = []string{
-		"IPATH_NO_BACKTRACE=1", "TMPDIR=" + ts.Getenv("TMPDIR"),
-		"LD_LIBRARY_PATH=" + ts.Getenv("LD_LIBRARY_PATH"), "GOCOVERDIR=" + ts.Getenv("GOCOVERDIR"),
-	}
+	s.Env = append(inherited(), "IPATH_NO_BACKTRACE=1", "TMPDIR="+ts.Getenv("TMPDIR"))
 	stderr, err := os.Create(filepath.Join(s.Dir, "served.err"))
 	ts.Check(err)
 	s.Stderr = stderr

@@ -38,9 +38,9 @@ type bed struct {
 	client client
 }
 
-// each runs a test on every provider that needs no special hardware.
+// each runs a test on every provider to test on.
 func each(t *testing.T, test func(t *testing.T, b *bed)) {
-	for _, provider := range []string{"sockets", "tcp", "shm"} {
+	for _, provider := range testenv.Providers() {
 		t.Run(provider, func(t *testing.T) {
 			_, err := fabric.Choose(fabric.Preference{Providers: []string{provider}, Require: true, Logger: slog.New(slog.DiscardHandler)})
 			testenv.Need(t, provider, err)

@@ -39,7 +39,8 @@ func readAndWrite(t *trial) {
 		equal(t, fabric.OpRead, c.Kind)
 		isTrue(t, bytes.Equal(want, got), "%d bytes read", n)
 
-		if a.site.info.Send().Vectors > 1 {
+		// With nothing in one of them, efa refuses it.
+		if a.site.info.Send().Vectors > 1 && n > 1 {
 			first, second := make([]byte, n/2), make([]byte, n-n/2)
 			a.must(t, fabric.Op{Kind: fabric.OpRead, Peer: a.peer, Vector: [][]byte{first, second}, Remote: there})
 			a.done(t)

@@ -12,6 +12,24 @@ import (
 // must not be missing: WEFT_REQUIRE=sockets,tcp,shm.
 const Require = "WEFT_REQUIRE"
 
+// Only is the environment variable that names the providers to test on, where it
+// is not those that every machine should have: WEFT_TEST_PROVIDERS=efa.
+const Only = "WEFT_TEST_PROVIDERS"
+
+// Providers are those to test on.
+func Providers() []string {
+	var names []string
+	for name := range strings.SplitSeq(os.Getenv(Only), ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return []string{"sockets", "tcp", "shm"}
+	}
+	return names
+}
+
 // Need goes on if err is nil. Otherwise the test cannot have what it needs, and
 // err says why: the test is skipped, or fails if what is named in Require.
 //

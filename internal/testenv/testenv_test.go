@@ -3,6 +3,7 @@ package testenv_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/weft-go/weft/internal/testenv"
@@ -31,6 +32,20 @@ func TestNeed(t *testing.T) {
 				t.Errorf("got %q, want %q", recorder.verdict, c.want)
 			}
 		})
+	}
+}
+
+func TestProviders(t *testing.T) {
+	for value, want := range map[string][]string{
+		"":           {"sockets", "tcp", "shm"},
+		" ,":         {"sockets", "tcp", "shm"},
+		"efa":        {"efa"},
+		"efa, tcp,,": {"efa", "tcp"},
+	} {
+		t.Setenv(testenv.Only, value)
+		if got := testenv.Providers(); !slices.Equal(got, want) {
+			t.Errorf("%q: got %q, want %q", value, got, want)
+		}
 	}
 }
 

@@ -1,0 +1,48 @@
+package fabric
+
+import (
+	"os"
+	"sync"
+	"syscall"
+)
+
+// switchOffCache has the efa provider forget a registration when it is closed. It
+// would keep it for the next one of the same addresses, and hears only from C's
+// own functions when there is other memory there: Go's runtime and arenas go past
+// them, and the device would go on with the pages of before. Whoever sets one of
+// the variables decides otherwise. The provider reads them when it is loaded.
+var switchOffCache = sync.OnceFunc(func() {
+	const cache, monitor = "FI_EFA_MR_CACHE_ENABLE", "FI_MR_CACHE_MONITOR"
+	for _, name := range []string{cache, monitor} {
+		if _, set := os.LookupEnv(name); set {
+			return
+		}
+	}
+	// An error would be one of the name.
+	_ = os.Setenv(cache, "0")
+})
+
+// An efa provider before libfabric 1.19 calls whatever its device reports an
+// input/output error. deviceErrnos has what later ones call it, by the device's
+// status.
+var deviceErrnos = map[int32]Errno{
+	1:  Errno(syscall.ECANCELED),    // flushed
+	7:  Errno(syscall.EINVAL),       // remote address or key
+	8:  Errno(syscall.ECONNABORTED), // reset by the peer
+	9:  Errno(syscall.ENOTCONN),     // nobody has the queue pair, or not any more
+	10: 269,                         // FI_ENORX: the receiver was not ready
+	12: Errno(syscall.EREMOTEIO),    // the peer's queue pair is in a wrong state
+	13: Errno(syscall.ECONNABORTED), // the peer does not answer
+	14: Errno(syscall.ENOTCONN),     // the peer does not know this endpoint
+	15: Errno(syscall.EHOSTUNREACH),
+}
+
+// failedAs is the code of a failed operation.
+func (q *CompletionQueue) failedAs(errno Errno, status int32) Errno {
+	if errno == Errno(syscall.EIO) && core(q.provider) == "efa" {
+		if e, ok := deviceErrnos[status]; ok {
+			return e
+		}
+	}
+	return errno
+}
