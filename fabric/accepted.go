@@ -2,9 +2,6 @@ package fabric
 
 import (
 	"bytes"
-	"iter"
-	"os"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -22,53 +19,25 @@ type accepted map[int]uint64 // inodes by descriptor
 // connection is not meant.
 func acceptedAt(name []byte, mine func(peer unix.Sockaddr) bool) (list accepted, listening bool) {
 	list = make(accepted)
-	for fd, listens := range socketsAt(name) {
-		if listens {
-			listening = true
-			continue
+	eachSocket(func(fd int) {
+		local, err := unix.Getsockname(fd)
+		if err != nil || !isAt(local, name) {
+			return
+		}
+		listens, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ACCEPTCONN)
+		if err != nil || listens != 0 {
+			listening = listening || err == nil
+			return
 		}
 		peer, err := unix.Getpeername(fd)
 		if err != nil || (mine != nil && mine(peer)) {
-			continue
+			return
 		}
 		if inode := inodeOf(fd); inode != 0 {
 			list[fd] = inode
 		}
-	}
+	})
 	return list, listening
-}
-
-// socketsAt are the sockets of this process at an address, and whether they
-// listen.
-func socketsAt(name []byte) iter.Seq2[int, bool] {
-	return func(yield func(fd int, listens bool) bool) {
-		for fd, local := range sockets() {
-			if !isAt(local, name) {
-				continue
-			}
-			listens, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ACCEPTCONN)
-			if err == nil && !yield(fd, listens != 0) {
-				return
-			}
-		}
-	}
-}
-
-// sockets are those of this process, with their own addresses.
-func sockets() iter.Seq2[int, unix.Sockaddr] {
-	return func(yield func(fd int, local unix.Sockaddr) bool) {
-		// Without /proc there are none that anybody could find.
-		entries, _ := os.ReadDir("/proc/self/fd")
-		for _, entry := range entries {
-			fd, err := strconv.Atoi(entry.Name())
-			if err != nil {
-				continue
-			}
-			if local, err := unix.Getsockname(fd); err == nil && !yield(fd, local) {
-				return
-			}
-		}
-	}
 }
 
 // acceptedBy lists the connections of an endpoint, which all end with it.

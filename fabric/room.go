@@ -1,6 +1,10 @@
 package fabric
 
-import "golang.org/x/sys/unix"
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
 
 // receiveRoom is how much a connection of sockets can take in, in bytes.
 //
@@ -26,11 +30,14 @@ func makeRoomForCallers(e *Endpoint) {
 	if code != 0 {
 		return
 	}
-	for fd, listens := range socketsAt(name) {
-		if listens {
+	eachSocket(func(fd int) {
+		if local, err := unix.Getsockname(fd); err != nil || !isAt(local, name) {
+			return
+		}
+		if listens, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ACCEPTCONN); err == nil && listens != 0 {
 			makeRoom(fd)
 		}
-	}
+	})
 }
 
 // newcomers are peers of an address vector to which a connection may still have
@@ -39,7 +46,7 @@ func makeRoomForCallers(e *Endpoint) {
 type newcomers struct {
 	names map[string]struct{} // ports and hosts
 	// The next look is when so much has completed since the last peer came: after
-	// twice as much each time, because some are never found.
+	// many times as much each time, because some are never found.
 	completed, next int
 }
 
@@ -49,45 +56,40 @@ func (n *newcomers) add(address []byte) {
 	if n.names == nil {
 		n.names = make(map[string]struct{})
 	}
-	n.names[portAndHost(address)] = struct{}{}
+	n.names[string(portAndHost(address))] = struct{}{}
 	n.completed, n.next = 0, 1
 }
 
-// look makes room for what the newcomers send, once their connection is there.
+// look makes room for what the newcomers send, once their connection is there. It
+// is in the middle of a turn, and does not allocate.
 func (n *newcomers) look(completed int) {
 	if n.completed += completed; n.completed < n.next {
 		return
 	}
-	n.next = 2 * n.completed
-	for fd := range sockets() {
-		peer, err := unix.Getpeername(fd)
-		if err != nil {
-			continue
-		}
-		name := portAndHostOf(peer)
-		if _, ok := n.names[name]; ok {
-			makeRoom(fd)
-			delete(n.names, name)
-		}
-	}
-	if n.next > lastLook {
+	if n.next = 8 * n.completed; n.next > lastLook {
 		clear(n.names)
+		return
 	}
+	eachSocket(func(fd int) {
+		var peer [unix.SizeofSockaddrAny]byte
+		length := uint32(len(peer))
+		_, _, failed := unix.RawSyscall(unix.SYS_GETPEERNAME, uintptr(fd), uintptr(unsafe.Pointer(&peer)), uintptr(unsafe.Pointer(&length)))
+		if family := family(peer[:]); failed != 0 || (family != unix.AF_INET && family != unix.AF_INET6) {
+			return
+		}
+		name := portAndHost(peer[:min(length, uint32(len(peer)))])
+		if _, ok := n.names[string(name)]; ok {
+			makeRoom(fd)
+			delete(n.names, string(name))
+		}
+	})
 }
 
-func portAndHost(name []byte) string {
+// portAndHost is what identifies a sockaddr. It may overwrite it.
+func portAndHost(name []byte) []byte {
 	if len(name) == unix.SizeofSockaddrInet6 {
-		return string(name[2:4]) + string(name[8:24])
+		// The flow, between the two, may be anything.
+		return append(name[2:4:4], name[8:24]...)
 	}
-	return string(name[2:8])
-}
-
-func portAndHostOf(s unix.Sockaddr) string {
-	switch s := s.(type) {
-	case *unix.SockaddrInet4:
-		return string([]byte{byte(s.Port >> 8), byte(s.Port)}) + string(s.Addr[:])
-	case *unix.SockaddrInet6:
-		return string([]byte{byte(s.Port >> 8), byte(s.Port)}) + string(s.Addr[:])
-	}
-	return ""
+	return name[2:8]
 }
