@@ -352,10 +352,31 @@ EXPORT int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode oper
 	return 0;
 }
 
+/* linger waits for the peers that the device owes an answer which it has lost: they
+ * ask again. Hardware loses next to nothing; here, programs would end with the error
+ * of a peer that is gone as often as the last answer is lost. */
+static void linger(struct queue_pair *qp)
+{
+	static const uint64_t most = 300000000;
+	const struct timespec moment = {.tv_nsec = 1000000};
+
+	for (;;) {
+		bool owing;
+
+		engine_lock();
+		owing = !qp->dead && qp->lost_answers && engine_now() - qp->lost_answer < most;
+		engine_unlock();
+		if (!owing)
+			return;
+		nanosleep(&moment, NULL);
+	}
+}
+
 EXPORT int ibv_destroy_qp(struct ibv_qp *verbs)
 {
 	struct queue_pair *qp = (struct queue_pair *)verbs;
 
+	linger(qp);
 	engine_begin();
 	if (!qp->dead)
 		engine_remove(qp);

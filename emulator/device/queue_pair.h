@@ -85,6 +85,10 @@ struct queue_pair {
 	struct flow *flows[FLOW_BUCKETS];
 	struct source *sources[SOURCE_BUCKETS];
 	unsigned source_count;
+	/* Answers that were lost on purpose and not asked for again, and when the last
+	 * one was. */
+	uint32_t lost_answers;
+	uint64_t lost_answer;
 	struct packet *spare; /* packets to use again */
 	struct answer answers[ANSWERS];
 	unsigned answer_count;

@@ -113,8 +113,11 @@ static void answer(struct queue_pair *qp, const struct udp_packet *to, uint8_t s
 {
 	struct answer *answer;
 
-	if (faults_lose(&qp->faults, to->from.sin_addr, ntohs(to->from.sin_port)))
+	if (faults_lose(&qp->faults, to->from.sin_addr, ntohs(to->from.sin_port))) {
+		qp->lost_answers++;
+		qp->lost_answer = engine_now();
 		return;
+	}
 	if (qp->answer_count == ANSWERS)
 		send_answers(qp);
 	answer = &qp->answers[qp->answer_count++];
@@ -268,6 +271,8 @@ static void requested(struct queue_pair *qp, const struct udp_packet *packet)
 			decisions_make(&source->decisions, header->sequence, (uint8_t)decision);
 	} else {
 		counters_add(COUNTER_DUPLICATES, 1);
+		if (qp->lost_answers)
+			qp->lost_answers--;
 	}
 	if (decision >= 0)
 		answer(qp, packet, (uint8_t)decision);
