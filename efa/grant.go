@@ -1,0 +1,48 @@
+package efa
+
+import (
+	"github.com/weft-go/weft/fabric"
+	"github.com/weft-go/weft/tagged"
+)
+
+// sendControl queues a control message.
+func (r *Reactor) sendControl(c *Conn, m tagged.Control) {
+	op := r.newOperation(c, controlSend)
+	op.tag = tagged.ControlTag(c.remoteID, 0)
+	if err := r.fill(op, tagged.ControlSize); err != nil {
+		r.freeOperation(op)
+		r.failLater(c, err)
+		return
+	}
+	tagged.PutControl(op.buf, m)
+	op.kind = r.sendKind(tagged.ControlSize)
+	r.arbiter.Push(&c.queue, op)
+}
+
+// controlArrived takes in a control message.
+func (r *Reactor) controlArrived(op *operation, done *fabric.Completion) {
+	c, _ := r.sender(done, tagged.KindControl)
+	if c == nil {
+		return
+	}
+	m, err := tagged.ParseControl(op.buf[:done.Len])
+	if err == nil {
+		switch m.Type {
+		case tagged.ControlCredit:
+			if err = c.credit.Grant(m.Messages, m.Bytes); err == nil {
+				c.credited = max(c.credited, m.Messages)
+				c.stats.GrantsReceived++
+				r.beginWaiting(c)
+			}
+		case tagged.ControlFlush:
+			r.flushAsked(c, m.Messages)
+		case tagged.ControlFlushed:
+			err = r.flushConfirmed(c, m.Messages)
+		case tagged.ControlReady:
+			err = r.readyFor(c, m.Messages)
+		}
+	}
+	if err != nil {
+		r.fail(c, ErrProtocol, err)
+	}
+}
