@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/weft-go/weft/fabric/fabrictest"
@@ -287,10 +288,9 @@ func (d *dying) end(t *testing.T, r *Reactor, left int) {
 		require.ErrorIs(t, c.WriteMessage(deadline(t), nil), failureOr(c, net.ErrClosed))
 		_ = c.Close() // those that had sent something say that nobody has confirmed it
 	}
-	for until := time.Now().Add(patience); r.held(left) != nil && time.Now().Before(until); {
-		time.Sleep(time.Millisecond)
+	if !assert.Eventually(t, func() bool { return r.held(left) == nil }, patience, time.Millisecond) {
+		require.NoError(t, r.held(left))
 	}
-	require.NoError(t, r.held(left))
 }
 
 // failureOr is ErrPeerLost, or for a connection that was closed before, that.

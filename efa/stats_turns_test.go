@@ -56,9 +56,7 @@ func TestStatsOfTurns(t *testing.T) {
 func TestStatsOfFollowers(t *testing.T) {
 	a, b := newBed(t, plain).connect(t, Config{})
 	r := b.reactor
-	for !r.lead() {
-		time.Sleep(time.Microsecond)
-	}
+	require.Eventually(t, r.lead, patience, time.Microsecond)
 	read := make(chan error, 2)
 	for i := range 2 {
 		go func() {
