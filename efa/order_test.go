@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -43,7 +44,7 @@ func newOrdering(t *testing.T, config Config) *ordering {
 // drives it.
 func leading(r *Reactor, f func()) {
 	for !r.lead() {
-		runtime.Gosched()
+		runtime.Gosched() // bounded by the turns of the background
 	}
 	defer r.release()
 	f()
@@ -62,8 +63,8 @@ func (o *ordering) held(device int, r *Reactor, is func(op *operation, c *fabric
 // release hands out one completion that is held back; the caller leads.
 func (o *ordering) release(device int, r *Reactor, is func(op *operation, c *fabric.Completion) bool) {
 	o.t.Helper()
-	// What it waits for may need a turn to be posted.
-	for range 10 {
+	// What it waits for may have to be posted, by the other side too.
+	for begin := time.Now(); time.Since(begin) < patience; runtime.Gosched() {
 		if i, found := o.held(device, r, is); found {
 			o.network.ReleaseCompletions(o.devices[device], []int{i})
 			r.step(0)
