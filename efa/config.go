@@ -79,7 +79,7 @@ type Config struct {
 	MaxHandshakes int
 	// HelloTimeout bounds how long a listener waits until a peer has said who it
 	// is: until its first frame, or with a Key until the proof of it. TLS has to
-	// begin and be agreed on within the same time. 0 means 2 s.
+	// begin and be agreed on within the same time. 0 means 5 s.
 	HelloTimeout time.Duration
 	// HandshakeTimeout bounds each handshake as a whole. 0 means 10 s.
 	HandshakeTimeout time.Duration
@@ -117,7 +117,7 @@ func (c *Config) withDefaults() (Config, error) {
 	set(&d.MaxBufferBytes, 1<<30)
 	set(&d.MaxConnections, 1<<14)
 	set(&d.MaxHandshakes, 128)
-	set(&d.HelloTimeout, 2*time.Second)
+	set(&d.HelloTimeout, 5*time.Second)
 	set(&d.HandshakeTimeout, 10*time.Second)
 	set(&d.PeerTimeout, 10*time.Second)
 	set(&d.DrainTimeout, 10*time.Second)
