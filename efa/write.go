@@ -241,7 +241,8 @@ func (r *Reactor) sendEnded(c *Conn, op *operation, err error) {
 				err = r.sendPart(w, op)
 			}
 			if err != nil {
-				r.stopParts(w, op.ticket, err)
+				// The first error of a write is the one that it ends with.
+				r.stopParts(w, op.ticket, c.broke(err))
 			}
 		}
 		if w.held--; w.held == 0 {
