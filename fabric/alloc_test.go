@@ -31,7 +31,7 @@ type errand struct {
 	// patient sides block between two looks: sockets' own thread needs the core.
 	patient bool
 	last    [2]fabric.Completion
-	got     [2]int // completions of the last run
+	got     [2]int               // completions of the last run
 	buf     [1]fabric.Completion // one at a time, so that last is the one there was
 	err     error
 }
