@@ -31,6 +31,7 @@ type errand struct {
 	// patient sides block between two looks: sockets' own thread needs the core.
 	patient bool
 	last    [2]fabric.Completion
+	got     [2]int               // completions of the last run
 	buf     [1]fabric.Completion // one at a time, so that last is the one there was
 	err     error
 }
@@ -64,7 +65,8 @@ func (e *errand) requireFree(t *testing.T, what string) {
 // run posts everything, one operation a turn, and takes turns until everything
 // is complete, or until something has gone wrong.
 func (e *errand) run() {
-	var next, got [2]int
+	var next [2]int
+	e.got = [2]int{}
 	deadline := time.Now().Add(30 * time.Second)
 	for round := 0; e.err == nil; round++ {
 		left := false
@@ -72,15 +74,15 @@ func (e *errand) run() {
 			posts := e.posts[i][next[i]:min(next[i]+1, len(e.posts[i]))]
 			// What is of another errand is left there, as long as there is room.
 			into := e.buf[:]
-			if round == 0 && got[i] >= e.want[i] {
+			if round == 0 && e.got[i] >= e.want[i] {
 				into = nil
 			}
-			got[i] += e.turn(i, posts, into, round)
+			e.got[i] += e.turn(i, posts, into, round)
 			if len(posts) > 0 && posts[0].Result != fabric.Refused {
 				e.note(posts[0].Err)
 				next[i]++
 			}
-			left = left || next[i] < len(e.posts[i]) || got[i] < e.want[i]
+			left = left || next[i] < len(e.posts[i]) || e.got[i] < e.want[i]
 		}
 		if !left {
 			return

@@ -110,6 +110,11 @@ func (d *Domain) OpenEndpointFor(i *Info) (*Endpoint, error) {
 	e := &Endpoint{raw: raw, domain: d}
 	e.connection.info = i
 	e.open("endpoint", d.provider, &d.handle)
+	if core(d.provider) == "efa" && i.Endpoint() == ReliableDatagram {
+		if err := e.retryForever(); err != nil {
+			return nil, errors.Join(err, e.Close())
+		}
+	}
 	return e, nil
 }
 

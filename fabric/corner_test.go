@@ -86,6 +86,8 @@ func datagramsFor(t *testing.T, provider string, caps fabric.Capabilities) *fabr
 	t.Helper()
 	hints := fabric.Hints{
 		Provider: provider, Endpoint: fabric.ReliableDatagram, Capabilities: caps, MemoryMode: everyMemoryMode,
+		// Which efa-direct has not, whose buffers must all be registered.
+		OrderedSends: true,
 	}
 	hints.Source = sourceOn(provider)
 	infos, err := fabric.Discover(hints)

@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"errors"
 	"os"
 	"sync"
 	"syscall"
@@ -21,6 +22,23 @@ var switchOffCache = sync.OnceFunc(func() {
 	// An error would be one of the name.
 	_ = os.Setenv(cache, "0")
 })
+
+// RetryForever has the device of an efa endpoint try for as long as it takes while
+// the peer has no room for a message ([OptionEFARetries]).
+const RetryForever = 7
+
+// retryForever is what endpoints of efa begin with. Left to itself the provider has
+// its device give up after 3 times and sends again by its own list, and libfabric
+// 2.1 then takes the bytes of a short inject from where the caller had them, which
+// is the caller's again.
+func (e *Endpoint) retryForever() error {
+	err := e.SetSizeOption(OptionEFARetries, RetryForever)
+	if errors.Is(err, ErrNotSupported) {
+		// A device that cannot be told tries for ever.
+		return nil
+	}
+	return err
+}
 
 // An efa provider before libfabric 1.19 calls whatever its device reports an
 // input/output error. deviceErrnos has what later ones call it, by the device's
@@ -45,4 +63,25 @@ func (q *CompletionQueue) failedAs(errno Errno, status int32) Errno {
 		}
 	}
 	return errno
+}
+
+// registered says of endpoints that they use the descriptor of a buffer without
+// looking whether there is one: those of efa that are the device's own, for
+// datagrams and, from libfabric 2.1 on, in the fabric efa-direct.
+func registered(i *Info) bool {
+	return core(i.Provider()) == "efa" && (i.Endpoint() == Datagram || i.Fabric() == "efa-direct")
+}
+
+// unregistered says whether an operation has a buffer without a descriptor, and is
+// none of those that have none.
+func (o *Op) unregistered() bool {
+	if kinds[o.Kind].inject {
+		return false
+	}
+	for i, b := range o.Vector {
+		if len(b) > 0 && (i >= len(o.Descriptors) || o.Descriptors[i] == 0) {
+			return true
+		}
+	}
+	return len(o.Buf) > 0 && o.Descriptor == 0
 }

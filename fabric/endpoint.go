@@ -28,6 +28,7 @@ type Endpoint struct {
 	pace       pace
 	batching   bool
 	undirected bool // untagged receives take messages of anybody
+	registered bool // what is not registered ends the process
 	connection connection
 	groups     []*Group
 	joins      int // of groups, ever
@@ -41,19 +42,7 @@ type Endpoint struct {
 // Enable or EnableWith.
 //
 // Implements: int fi_endpoint(...)
-func (d *Domain) OpenEndpoint() (*Endpoint, error) {
-	if err := d.enter(); err != nil {
-		return nil, err
-	}
-	defer d.leave()
-	raw, code := d.raw.OpenEndpoint(d.info.raw)
-	if code != 0 {
-		return nil, fail("fi_endpoint", d.provider, int(code))
-	}
-	e := &Endpoint{raw: raw, domain: d}
-	e.open("endpoint", d.provider, &d.handle)
-	return e, nil
-}
+func (d *Domain) OpenEndpoint() (*Endpoint, error) { return d.OpenEndpointFor(d.info) }
 
 // Enable binds the endpoint to its address vector, to its completion queue for
 // both directions and to its event queue, and makes it ready, for a reliable
@@ -82,6 +71,7 @@ func (e *Endpoint) activate(send, receive *CompletionQueue) error {
 	}
 	e.send, e.receive, e.turn = send, receive, turn
 	e.undirected = undirected(e.domain.info)
+	e.registered = registered(e.Info())
 	e.batch(batches(core(e.provider), LibraryVersion()))
 	switch core(e.provider) {
 	case "sockets":
@@ -239,6 +229,9 @@ func (e *Endpoint) stage(op *Op, c *cgo.Op, x *cgo.Extra) bool {
 	if e.undirected && op.Kind == OpReceive && op.Peer != AddressAny {
 		return true
 	}
+	if e.registered && op.unregistered() {
+		return true
+	}
 	kind := &kinds[op.Kind]
 	if e.connection.restricted.Load() {
 		if errno, _ := e.connection.refuses(e, kind.receive); errno != 0 {
@@ -380,6 +373,9 @@ func (e *Endpoint) wrong(op *Op) (Errno, string) {
 	}
 	if e.undirected && op.Kind == OpReceive && op.Peer != AddressAny {
 		return Errno(syscall.ENOSYS), "an untagged receive takes messages of any peer here; receive by a tag, or from AddressAny"
+	}
+	if e.registered && op.unregistered() {
+		return errnoInvalid, "a buffer here must be registered, and have its descriptor with it"
 	}
 	if errno, why := e.connection.refuses(e, kinds[op.Kind].receive); errno != 0 {
 		return errno, why

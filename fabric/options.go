@@ -15,7 +15,8 @@ type SizeOption int
 // smaller number.
 const (
 	// OptionMinMultiReceive is how many bytes a MultiReceive buffer must have
-	// left to stay posted (FI_OPT_MIN_MULTI_RECV). Set it before posting one.
+	// left to stay posted (FI_OPT_MIN_MULTI_RECV). Set it before posting one;
+	// efa of libfabric 2 looks at it in Enable only.
 	OptionMinMultiReceive SizeOption = SizeOption(cgo.OptMinMultiReceive)
 	// OptionConnectionData is the most bytes that go along with a request for
 	// a connection and the answer (FI_OPT_CM_DATA_SIZE). It can only be read.
@@ -47,8 +48,10 @@ const (
 	OptionInjectAtomic  SizeOption = SizeOption(cgo.OptInjectAtomic)
 
 	// OptionEFARetries is how often efa's device tries again when the peer has
-	// no receive posted, 0 to 7; 7 is for ever (FI_OPT_EFA_RNR_RETRY). Set it
-	// before Enable.
+	// no receive posted, 0 to 7; 7, which is what endpoints begin with, is
+	// [RetryForever] (FI_OPT_EFA_RNR_RETRY). Set it before Enable. When it gives
+	// up, an operation fails with FI_ENORX where the info's resource management
+	// is ResourcesDisabled, and an inject is lost; else the provider tries again.
 	OptionEFARetries SizeOption = SizeOption(cgo.OptEFARetryReceiver)
 )
 

@@ -29,7 +29,7 @@ func stations(t *testing.T, provider string, caps fabric.Capabilities) (a, b *st
 	t.Helper()
 	hints := fabric.Hints{
 		Provider: provider, Endpoint: fabric.ReliableDatagram, Capabilities: caps,
-		MemoryMode: everyMemoryMode, OneThread: true,
+		MemoryMode: everyMemoryMode, OneThread: true, OrderedSends: true,
 	}
 	hints.Source = sourceOn(provider)
 	infos, err := fabric.Discover(hints)
