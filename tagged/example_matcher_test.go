@@ -11,7 +11,7 @@ func ExampleMatcher() {
 	var m tagged.Matcher[string, string]
 
 	// Receives wait for messages: the earliest that matches takes each.
-	m.Post(tagged.Pattern{Context: world, AnySource: true, Tag: 7}, "from anyone")
+	m.Post(tagged.Pattern{Context: world, Source: tagged.AnySource, Tag: 7}, "from anyone")
 	ticket, _, _ := m.Post(tagged.Pattern{Context: world, Source: 2, Tag: 7}, "from rank 2")
 	receive, matched := m.Arrive(tagged.Envelope{Context: world, Source: 2, Tag: 7}, "first")
 	fmt.Println(receive, matched)
@@ -23,7 +23,7 @@ func ExampleMatcher() {
 	// Messages wait for receives: each takes the one that came first.
 	m.Arrive(tagged.Envelope{Context: world, Source: 3, Tag: 8}, "second")
 	m.Arrive(tagged.Envelope{Context: world, Source: 1, Tag: 9}, "third")
-	_, message, matched := m.Post(tagged.Pattern{Context: world, AnySource: true, Ignore: tagged.AnyTag}, "anything")
+	_, message, matched := m.Post(tagged.Pattern{Context: world, Source: tagged.AnySource, Ignore: tagged.AnyTag}, "anything")
 	fmt.Println(message.Value, "from", message.Source, "with tag", message.Tag, matched)
 	fmt.Println(m.Posted(), "posted,", m.Unexpected(), "unexpected")
 	// Output:

@@ -1,7 +1,12 @@
 package tagged
 
-// AnyTag is the Ignore of a [Pattern] that takes every tag.
-const AnyTag = ^uint64(0)
+const (
+	// AnySource is the Source of a [Pattern] that takes messages of all sources.
+	// It is no source of a message.
+	AnySource uint32 = 1<<32 - 1
+	// AnyTag is the Ignore of a [Pattern] that takes every tag.
+	AnyTag uint64 = 1<<64 - 1
+)
 
 // Envelope is what a message is matched by.
 type Envelope struct {
@@ -14,23 +19,24 @@ type Envelope struct {
 
 func (e Envelope) key() key { return key{tag: e.Tag, context: e.Context, source: e.Source} }
 
-// Pattern says which messages a receive or a probe takes: those of the same
-// context, from the source or from any, with Tag | Ignore == message's tag |
+// Pattern says which messages a receive or a probe takes: those of the context,
+// from the source or from [AnySource], with Tag | Ignore == message's tag |
 // Ignore. A bit that is set in Ignore does not count, as in libfabric's
 // fi_trecv.
+//
+// It has no more fields than the compiler keeps in registers.
 type Pattern struct {
-	Context   uint32
-	Source    uint32 // of no meaning with AnySource
-	AnySource bool
-	Tag       uint64
-	Ignore    uint64
+	Context uint32
+	Source  uint32
+	Tag     uint64
+	Ignore  uint64
 }
 
 func (p Pattern) key() key { return key{tag: p.Tag, context: p.Context, source: p.Source} }
 
 func (p Pattern) wildcard() wildcard {
 	w := wildcard{tag: ^p.Ignore, source: ^uint32(0)}
-	if p.AnySource {
+	if p.Source == AnySource {
 		w.source = 0
 	}
 	return w

@@ -97,7 +97,7 @@ func exactPattern(n uint32) tagged.Pattern {
 func mixedPattern(n uint32) tagged.Pattern {
 	switch n % 8 {
 	case 1, 5:
-		return tagged.Pattern{Context: 1, AnySource: true, Source: n % 64, Tag: uint64(n)}
+		return tagged.Pattern{Context: 1, Source: tagged.AnySource, Tag: uint64(n)}
 	case 3:
 		return tagged.Pattern{Context: 2, Source: n, Tag: uint64(n), Ignore: tagged.AnyTag}
 	case 7:
@@ -106,6 +106,10 @@ func mixedPattern(n uint32) tagged.Pattern {
 	return exactPattern(n)
 }
 
+// envelope is that of a message for a pattern.
 func envelope(p tagged.Pattern) tagged.Envelope {
+	if p.Source == tagged.AnySource {
+		p.Source = 5
+	}
 	return tagged.Envelope{Context: p.Context, Source: p.Source, Tag: p.Tag}
 }

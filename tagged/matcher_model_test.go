@@ -24,7 +24,7 @@ type naiveReceive struct {
 }
 
 func takes(p tagged.Pattern, e tagged.Envelope) bool {
-	return p.Context == e.Context && (p.AnySource || p.Source == e.Source) && p.Tag|p.Ignore == e.Tag|p.Ignore
+	return p.Context == e.Context && (p.Source == tagged.AnySource || p.Source == e.Source) && p.Tag|p.Ignore == e.Tag|p.Ignore
 }
 
 func (n *naiveMatcher) find(p tagged.Pattern) int {
@@ -76,11 +76,12 @@ func (n *naiveMatcher) take(p tagged.Pattern) (tagged.Message[int], bool) {
 	return message, true
 }
 
-// matching is one step of a program: a message arrives from the pattern's
-// source with its tag, or the pattern is posted, probed or taken, or an earlier
-// receive is cancelled.
+// matching is one step of a program: a message arrives from the source, with the
+// pattern's tag, or the pattern is posted, probed or taken, or an earlier receive
+// is cancelled.
 type matching struct {
 	kind    matchingKind
+	source  uint32
 	pattern tagged.Pattern
 	earlier int // of the receives ever posted, modulo their number
 }
@@ -97,7 +98,8 @@ const (
 )
 
 func (s matching) String() string {
-	return fmt.Sprintf("%s %+v earlier %d", [...]string{"arrive", "post", "cancel", "probe", "take"}[s.kind], s.pattern, s.earlier)
+	return fmt.Sprintf("%s from %d, %+v, earlier %d",
+		[...]string{"arrive", "post", "cancel", "probe", "take"}[s.kind], s.source, s.pattern, s.earlier)
 }
 
 // twins are a matcher and its model.
@@ -117,7 +119,7 @@ func (w *twins) do(t require.TestingT, s matching) {
 	}
 	switch s.kind {
 	case arrives:
-		e := tagged.Envelope{Context: s.pattern.Context, Source: s.pattern.Source, Tag: s.pattern.Tag}
+		e := tagged.Envelope{Context: s.pattern.Context, Source: s.source, Tag: s.pattern.Tag}
 		w.arrived++
 		want, wantMatched := w.naive.arrive(e, w.arrived)
 		got, matched := w.matcher.Arrive(e, w.arrived)
@@ -158,7 +160,7 @@ func (w *twins) do(t require.TestingT, s matching) {
 func (w *twins) drain(t require.TestingT) {
 	for context := range uint32(2) {
 		for n := w.matcher.Unexpected(); n >= 0; n-- {
-			w.do(t, matching{kind: claims, pattern: tagged.Pattern{Context: context, AnySource: true, Ignore: tagged.AnyTag}})
+			w.do(t, matching{kind: claims, pattern: tagged.Pattern{Context: context, Source: tagged.AnySource, Ignore: tagged.AnyTag}})
 		}
 	}
 	for n := range w.tickets {
@@ -179,10 +181,13 @@ var (
 
 func drawMatching(t *rapid.T) matching {
 	p := tagged.Pattern{
-		Context:   uint32(rapid.IntRange(0, 1).Draw(t, "context")),
-		Source:    uint32(rapid.IntRange(0, 2).Draw(t, "source")),
-		AnySource: rapid.Bool().Draw(t, "any"),
-		Tag:       rapid.SampledFrom(someTags).Draw(t, "tag"),
+		Context: uint32(rapid.IntRange(0, 1).Draw(t, "context")),
+		Source:  uint32(rapid.IntRange(0, 2).Draw(t, "source")),
+		Tag:     rapid.SampledFrom(someTags).Draw(t, "tag"),
+	}
+	source := p.Source
+	if rapid.Bool().Draw(t, "any") {
+		p.Source = tagged.AnySource
 	}
 	switch rapid.IntRange(0, 3).Draw(t, "mask") {
 	case 1:
@@ -194,6 +199,7 @@ func drawMatching(t *rapid.T) matching {
 	}
 	return matching{
 		kind:    matchingKind(rapid.IntRange(0, int(matchingKinds)-1).Draw(t, "kind")),
+		source:  source,
 		pattern: p,
 		earlier: rapid.IntRange(0, 1<<10).Draw(t, "earlier"),
 	}
@@ -230,10 +236,13 @@ func TestMatcherModelDeep(t *testing.T) {
 		}
 		for range 15_000 {
 			p := tagged.Pattern{
-				Context:   random.Uint32N(2),
-				Source:    random.Uint32N(64),
-				AnySource: random.IntN(4) == 0,
-				Tag:       random.Uint64N(1 << 10),
+				Context: random.Uint32N(2),
+				Source:  random.Uint32N(64),
+				Tag:     random.Uint64N(1 << 10),
+			}
+			source := p.Source
+			if random.IntN(4) == 0 {
+				p.Source = tagged.AnySource
 			}
 			switch random.IntN(16) {
 			case 0:
@@ -246,7 +255,7 @@ func TestMatcherModelDeep(t *testing.T) {
 					p.Ignore = tagged.AnyTag
 				}
 			}
-			w.do(t, matching{kind: kinds[random.IntN(len(kinds))], pattern: p, earlier: random.IntN(1 << 30)})
+			w.do(t, matching{kind: kinds[random.IntN(len(kinds))], source: source, pattern: p, earlier: random.IntN(1 << 30)})
 		}
 		require.NoError(t, w.matcher.Check())
 		if phase%4 == 0 {
@@ -274,15 +283,18 @@ func FuzzMatcher(f *testing.F) {
 		}
 		for step := range slices.Chunk(program[:min(len(program), 4<<10)/4*4], 4) {
 			s := matching{
-				kind: matchingKind(step[0] % byte(matchingKinds)),
+				kind:   matchingKind(step[0] % byte(matchingKinds)),
+				source: uint32(step[1] >> 1 & 1),
 				pattern: tagged.Pattern{
-					Context:   uint32(step[1] & 1),
-					Source:    uint32(step[1] >> 1 & 1),
-					AnySource: step[1]&4 != 0,
-					Tag:       someTags[int(step[2])%len(someTags)],
-					Ignore:    uint64(step[3]),
+					Context: uint32(step[1] & 1),
+					Source:  uint32(step[1] >> 1 & 1),
+					Tag:     someTags[int(step[2])%len(someTags)],
+					Ignore:  uint64(step[3]),
 				},
 				earlier: int(step[3]),
+			}
+			if step[1]&4 != 0 {
+				s.pattern.Source = tagged.AnySource
 			}
 			if int(step[3]) < len(someMasks) {
 				s.pattern.Ignore = someMasks[step[3]]

@@ -41,11 +41,8 @@ func (p *posted[R]) newClass(w wildcard) *postedClass[R] {
 	return &postedClass[R]{class: class[receive[R]]{wildcard: w, seed: p.seed}}
 }
 
-// classOf returns the class of a receive that is to be posted.
-func (p *posted[R]) classOf(w wildcard) *postedClass[R] {
-	if n, ok := w.standard(); ok {
-		return p.classes[n]
-	}
+// mask returns the class of a mask that is not a standard one.
+func (p *posted[R]) mask(w wildcard) *postedClass[R] {
 	for _, c := range p.classes[standardClasses:] {
 		if c.wildcard == w {
 			return c
@@ -70,7 +67,12 @@ func (p *posted[R]) post(k key, w wildcard, value R) *receive[R] {
 		l = &r.link
 	}
 	r := l.entry
-	c := p.classOf(w)
+	var c *postedClass[R]
+	if n, ok := w.standard(); ok {
+		c = p.classes[n]
+	} else {
+		c = p.mask(w)
+	}
 	p.count++
 	p.sequence++
 	r.class, r.sequence, r.value = c, p.sequence, value

@@ -72,10 +72,10 @@ func parsePattern(arguments []string) (p tagged.Pattern, err error) {
 	if p.Context, err = parseUint32(arguments[0]); err != nil {
 		return p, err
 	}
-	if p.AnySource = arguments[1] == "any"; !p.AnySource {
-		if p.Source, err = parseUint32(arguments[1]); err != nil {
-			return p, err
-		}
+	if arguments[1] == "any" {
+		p.Source = tagged.AnySource
+	} else if p.Source, err = parseUint32(arguments[1]); err != nil {
+		return p, err
 	}
 	if arguments[2] == "any" {
 		p.Ignore = tagged.AnyTag

@@ -12,14 +12,16 @@ import (
 	"github.com/weft-go/weft/tagged"
 )
 
-var everything = tagged.Pattern{AnySource: true, Ignore: tagged.AnyTag}
+var everything = tagged.Pattern{Source: tagged.AnySource, Ignore: tagged.AnyTag}
 
 // Messages that came before their receives are received in order and in
 // reverse, by exact receives and by each kind of wildcard.
 func TestMatcherUnexpectedOrder(t *testing.T) {
 	patterns := map[string]func(n uint32) tagged.Pattern{
-		"exact":      exactPattern,
-		"any source": func(n uint32) tagged.Pattern { return tagged.Pattern{Context: 1, AnySource: true, Tag: uint64(n)} },
+		"exact": exactPattern,
+		"any source": func(n uint32) tagged.Pattern {
+			return tagged.Pattern{Context: 1, Source: tagged.AnySource, Tag: uint64(n)}
+		},
 		"mask": func(n uint32) tagged.Pattern {
 			return tagged.Pattern{Context: 1, Source: n % 64, Tag: 1<<40 | uint64(n), Ignore: 1 << 40}
 		},
@@ -53,7 +55,7 @@ func TestMatcherUnexpectedOrder(t *testing.T) {
 			m.Arrive(envelope(exactPattern(n)), n)
 		}
 		for n := range uint32(100_000) {
-			_, message, matched := m.Post(tagged.Pattern{Context: 1, AnySource: true, Ignore: tagged.AnyTag}, n)
+			_, message, matched := m.Post(tagged.Pattern{Context: 1, Source: tagged.AnySource, Ignore: tagged.AnyTag}, n)
 			if !matched || message.Value != n {
 				t.Fatalf("receive %d: %+v, %t", n, message, matched)
 			}
@@ -72,7 +74,7 @@ func TestMatcherManyMasks(t *testing.T) {
 	for round := range 10 {
 		for mask := range masks {
 			// Takes the tags of 0 to 9 alike, and no other.
-			p := tagged.Pattern{AnySource: mask%2 == 0, Ignore: 15 | uint64(mask)<<32}
+			p := tagged.Pattern{Source: tagged.AnySource * uint32(mask%2), Ignore: 15 | uint64(mask)<<32}
 			message, ok := m.Take(p)
 			require.True(t, ok)
 			require.Equal(t, masks*round+mask, message.Value)
