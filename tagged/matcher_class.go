@@ -154,7 +154,7 @@ func (c *class[E]) push(l *link[E], k key) {
 		}
 	}
 	c.leaders++
-	for c.leaders > int(c.slots) {
+	for c.leaders > int(c.slots/2) {
 		c.split()
 	}
 	head := c.slot(hash)
