@@ -20,6 +20,7 @@ func TestNothingIsKeptAlive(t *testing.T) {
 	dropped := tagged.NewReadDeque[*buffer](0, 4)
 	var arbiter tagged.Arbiter[*buffer]
 	var queue tagged.Queue[*buffer]
+	var matcher tagged.Matcher[*buffer, *buffer]
 
 	for name, pass := range map[string]func(*buffer){
 		"WriteDeque": func(b *buffer) {
@@ -43,6 +44,24 @@ func TestNothingIsKeptAlive(t *testing.T) {
 			arbiter.Push(&queue, b)
 			require.Equal(t, 1, arbiter.Gather(make([]*buffer, 1), 1))
 		},
+		"Matcher.Arrive": func(b *buffer) {
+			matcher.Post(everything, b)
+			_, matched := matcher.Arrive(tagged.Envelope{}, b)
+			require.True(t, matched)
+		},
+		"Matcher.Cancel": func(b *buffer) {
+			ticket, _, _ := matcher.Post(everything, b)
+			_, ok := matcher.Cancel(ticket)
+			require.True(t, ok)
+		},
+		"Matcher.Take": func(b *buffer) {
+			matcher.Arrive(tagged.Envelope{}, b)
+			matcher.Arrive(tagged.Envelope{}, nil) // so that the class of the mask stays
+			_, ok := matcher.Take(tagged.Pattern{Ignore: 1})
+			require.True(t, ok)
+			_, ok = matcher.Take(everything)
+			require.True(t, ok)
+		},
 	} {
 		pointer := passNew(pass)
 		runtime.GC()
@@ -62,6 +81,7 @@ func TestNothingIsKeptAlive(t *testing.T) {
 	runtime.KeepAlive(dropped)
 	runtime.KeepAlive(&arbiter)
 	runtime.KeepAlive(&queue)
+	runtime.KeepAlive(&matcher)
 }
 
 // passNew makes a value, passes it on, and keeps a weak pointer alone.

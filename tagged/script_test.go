@@ -22,29 +22,30 @@ var rewrite = flag.Bool("rewrite", false, "write what the scripts of testdata/ta
 // they are to print. Lines that begin with # say what it is about.
 //
 // In writes_*.txt the commands are those of scriptWrites, in reads_*.txt those
-// of scriptReads.
+// of scriptReads, in matcher_*.txt those of scriptMatcher.
 func TestScripts(t *testing.T) {
-	for prefix, newDeque := range map[string]func() scriptDeque{
-		"writes": func() scriptDeque { return &scriptWrites{} },
-		"reads":  func() scriptDeque { return &scriptReads{} },
+	for prefix, newSubject := range map[string]func() scriptSubject{
+		"writes":  func() scriptSubject { return &scriptWrites{} },
+		"reads":   func() scriptSubject { return &scriptReads{} },
+		"matcher": func() scriptSubject { return &scriptMatcher{tickets: map[string]tagged.ReceiveTicket[string]{}} },
 	} {
 		paths, err := filepath.Glob(filepath.Join("..", "testdata", "tagged", prefix+"_*.txt"))
 		require.NoError(t, err)
 		require.NotEmpty(t, paths)
 		for _, path := range paths {
 			t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
-				runScript(t, path, newDeque())
+				runScript(t, path, newSubject())
 			})
 		}
 	}
 }
 
-// scriptDeque runs one command, and returns what it prints, a line or more.
-type scriptDeque interface {
+// scriptSubject runs one command, and returns what it prints, a line or more.
+type scriptSubject interface {
 	run(command string, arguments []string) ([]string, error)
 }
 
-func runScript(t *testing.T, path string, d scriptDeque) {
+func runScript(t *testing.T, path string, d scriptSubject) {
 	content, err := os.ReadFile(path)
 	require.NoError(t, err)
 	var result []string

@@ -2,7 +2,7 @@
 // that matches messages by a 64-bit tag, keeps the order of matching, and
 // completes operations in any order: the layout of tags, the length and control
 // messages, the deques that give the order back, credits, and the arbiter
-// between connections.
+// between connections. [Matcher] does the matching itself, by the rules of MPI.
 //
 // Nothing here starts a goroutine, reads a clock or does I/O, and nothing
 // allocates once it has grown to its working size, but for errors. The types
