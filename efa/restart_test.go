@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weft-go/weft/fabric"
-	"github.com/weft-go/weft/internal/testenv"
 )
 
 func init() { roles["peerAt"] = playPeerAt }
@@ -87,9 +86,6 @@ func freeAddress(t *testing.T, provider string) string {
 // its connections before have ended in one way, and those after work.
 func TestPeerIsRestarted(t *testing.T) {
 	eachProcess(t, func(t *testing.T, b *bed) {
-		if b.provider == "efa" {
-			testenv.Need(t, "an endpoint of a given address on efa", errors.New("the device gives it its number"))
-		}
 		r := b.open(t, *mortal(&Config{}))
 		at := freeAddress(t, b.provider)
 		other := startProcess(t, "peer", b.provider, "127.0.0.1:0")
