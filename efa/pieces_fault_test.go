@@ -32,6 +32,24 @@ func TestPieceThatCannotBeSent(t *testing.T) {
 	}
 }
 
+// A peer that asks for tiny pieces asks for as many operations as a message has bytes,
+// which all have to be ended if it goes away in the middle.
+func TestTinyPieces(t *testing.T) {
+	_, d1, _ := twoDevices(t, fabrictest.DeviceConfig{})
+	good := openOn(t, d1, Config{}).terms(nil)
+	good.Connection = 1
+	for piece, fits := range map[uint64]bool{0: false, 1: false, tiniestPiece - 1: false, tiniestPiece: true} {
+		tiny := *good
+		tiny.Piece = piece
+		_, err := decodeTerms(tiny.encode())
+		if fits {
+			require.NoError(t, err)
+		} else {
+			require.ErrorIs(t, err, ErrHandshake, "%d", piece)
+		}
+	}
+}
+
 // A peer that takes no more messages, in the middle of long ones, does not hold up
 // those to others.
 func TestPiecesForOneThatIsStuck(t *testing.T) {

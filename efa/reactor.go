@@ -131,10 +131,10 @@ func open(c Config, source string) (*Reactor, error) {
 	r.labels = newLabels(r.attributes.Provider)
 	r.callbacks.labels = r.labels.callbacks
 	r.config.EagerLimit = min(c.EagerLimit, int(min(r.attributes.MaxMessage, 1<<20))-tagged.LengthSize)
-	if r.config.EagerLimit < 0 || r.attributes.MaxOperations < 4 {
+	if r.attributes.MaxMessage < tiniestPiece || r.attributes.MaxOperations < 4 {
 		return nil, errors.Join(&DeviceError{&fabric.Error{
 			Op: "reactor", Provider: r.attributes.Provider, Errno: 22,
-			Detail: "a device must carry messages of 8 bytes and 4 operations at once",
+			Detail: "a device must carry messages of 256 bytes and 4 operations at once",
 		}}, device.Close())
 	}
 	r.lent.limit = c.MaxBufferBytes
