@@ -57,7 +57,7 @@ func (r *Reactor) ended(op *operation, err error) {
 		r.payloadArrived(op, &fabric.Completion{Err: err})
 		return
 	case messageSend, controlSend:
-		gone := operation{purpose: op.purpose, tag: op.tag, ticket: op.ticket, write: op.write, group: op.group}
+		gone := operation{purpose: op.purpose, tag: op.tag, ticket: op.ticket, write: op.write, group: op.group, ahead: op.ahead}
 		// First out of the list, so that an end that this brings about finds
 		// the connection without it.
 		r.freeOperation(op)

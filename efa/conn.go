@@ -39,6 +39,7 @@ type Conn struct {
 	plain      *plainConn // of an attached connection only
 	operations *operation // in the device, or waiting to be posted
 	queue      tagged.Queue[*operation]
+	halves     tagged.Queue[*operation] // in Reactor.halves
 	// gathering is the last operation in the queue, if short messages may still
 	// join it; gathers says that both sides agreed to that.
 	gathering *operation

@@ -277,8 +277,8 @@ func (t *terms) check() error {
 		what = "a window of " + strconv.FormatUint(t.WindowBytes, 10) + " bytes"
 	case t.MaxMessage == 0 || t.MaxMessage > 1<<48:
 		what = "messages of up to " + strconv.FormatUint(t.MaxMessage, 10) + " bytes"
-	case t.Piece == 0:
-		what = "a device for messages of 0 bytes"
+	case t.Piece < tiniestPiece:
+		what = "a device for messages of " + strconv.FormatUint(t.Piece, 10) + " bytes"
 	case t.EagerLimit > 1<<16:
 		what = "an eager limit of " + strconv.Itoa(int(t.EagerLimit)) + " bytes"
 	default:

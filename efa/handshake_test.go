@@ -88,7 +88,7 @@ func TestListenerSurvivesStrangers(t *testing.T) {
 		"no answer":        hello,
 		"half an answer":   append(append([]byte(nil), hello...), answer[:20]...),
 		"empty answer":     appendFrame(hello, frameAnswer, nil),
-		"foreign provider": appendFrame(hello, frameAnswer, (&terms{Provider: "other", Address: []byte{1}, Connection: 1, WindowMessages: 1, WindowBytes: 1, MaxMessage: 1, Piece: 1}).encode()),
+		"foreign provider": appendFrame(hello, frameAnswer, (&terms{Provider: "other", Address: []byte{1}, Connection: 1, WindowMessages: 1, WindowBytes: 1, MaxMessage: 1, Piece: tiniestPiece}).encode()),
 		"wrong address":    appendFrame(hello, frameAnswer, wrong.encode()),
 	} {
 		t.Run(name, func(t *testing.T) {

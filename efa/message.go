@@ -121,11 +121,15 @@ func (r *Reactor) sendAhead(op *operation) {
 	if w.stream || !r.attributes.KeepsOrder {
 		return
 	}
-	for w.offset < len(w.buf) && w.held < piecesAtOnce {
-		if err := r.sendPart(w, op); err != nil {
+	for w.offset < len(w.buf) && w.held < piecesAtOnce && r.sendRoom > 0 {
+		next, err := r.sendPart(w, op)
+		if err != nil {
 			r.stopParts(w, op.ticket, err)
 			r.failLater(w.conn, err)
+			return
 		}
+		next.ahead = true
+		r.sendRoom--
 	}
 }
 
@@ -138,15 +142,17 @@ func (r *Reactor) stopParts(w *write, ticket tagged.Ticket, err error) {
 }
 
 // sendPart goes on with a payload of which a part was sent.
-func (r *Reactor) sendPart(w *write, done *operation) error {
+func (r *Reactor) sendPart(w *write, done *operation) (*operation, error) {
 	part := w.nextPart()
-	w.conn.stats.payload(len(part), len(w.buf))
 	op, err := r.payload(w, part, done.tag, done.ticket, false)
-	if err == nil {
-		op.announced = true
-		r.halves.push(op)
+	if err != nil {
+		w.offset -= len(part)
+		return nil, err
 	}
-	return err
+	w.conn.stats.payload(len(part), len(w.buf))
+	op.announced = true
+	r.halves.Push(&w.conn.halves, op)
+	return op, nil
 }
 
 // readyFor takes in that the peer receives the payload of a message that is longer
@@ -159,7 +165,7 @@ func (r *Reactor) readyFor(c *Conn, before uint64) error {
 	if op := c.parked; op != nil && c.parkedAt == before {
 		c.parked = nil
 		op.announced = true
-		r.halves.push(op)
+		r.halves.Push(&c.halves, op)
 	}
 	return nil
 }

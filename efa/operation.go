@@ -51,7 +51,7 @@ type operation struct {
 	group int
 	token fabric.Token
 	// offset is where a piece that is received belongs in its message; ahead says
-	// that it was posted before an earlier one had come.
+	// that it takes of the room for pieces of which an earlier one is on its way.
 	offset int
 	ahead  bool
 	// payload is that of a length message with one. It is in no queue, but goes
@@ -94,8 +94,7 @@ func (t *operationTable) give(op *operation) {
 	t.free = append(t.free, op)
 }
 
-// operationQueue holds operations of any connection that are to be posted, in
-// order: receives, and payloads that belong to a length already posted.
+// operationQueue holds receives of any connection that are to be posted, in order.
 type operationQueue struct {
 	arbiter tagged.Arbiter[*operation]
 	queue   tagged.Queue[*operation]
@@ -107,10 +106,11 @@ func (q *operationQueue) empty() bool           { return q.arbiter.Empty() }
 
 func (q *operationQueue) gather(dst []*operation) int { return q.arbiter.Gather(dst, len(dst)) }
 
-// gatherLive gathers operations, and ends those whose connection has failed.
-func (r *Reactor) gatherLive(q *operationQueue, dst []*operation) int {
-	n, kept := q.gather(dst), 0
-	for _, op := range dst[:n] {
+// live ends those of the operations whose connection has failed, and says how many
+// are left.
+func (r *Reactor) live(dst []*operation) int {
+	kept := 0
+	for _, op := range dst {
 		if op.conn.failure != nil {
 			r.ended(op, op.conn.failure)
 			continue

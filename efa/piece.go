@@ -11,6 +11,10 @@ const rxmPiece = 16 << 10
 // the messages of others.
 const piecesAtOnce = 16
 
+// tiniestPiece is the shortest piece in bytes that a peer can ask for: each is work
+// for this side, which then has to be ended if the peer goes away.
+const tiniestPiece = 256
+
 // piece is the longest payload message in bytes that this side agrees to.
 //
 // What ofi_rxm of libfabric 1.17 has the receiver fetch leaves memory behind that is

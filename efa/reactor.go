@@ -54,11 +54,12 @@ type Reactor struct {
 	// halves are payloads that were refused after their lengths were posted.
 	// They go first: if lengths of other connections passed them, both sides
 	// could fill up with messages of which the payload cannot come.
-	halves      operationQueue
+	halves      tagged.Arbiter[*operation]
 	shared      operationQueue // the shared receives that are to be posted
 	payloads    operationQueue // likewise, of payloads
 	payloadRoom int            // how many more of them may be in the device
 	aheadRoom   int            // of these, for pieces of which an earlier one is to come
+	sendRoom    int            // likewise, of sends, for pieces of which an earlier one is on its way
 	lengthRoom  int            // likewise, of receives for lengths of attached connections
 	table       connTable
 	plain       plainTable // the attached connections; see plain.go
@@ -130,10 +131,10 @@ func open(c Config, source string) (*Reactor, error) {
 	r.labels = newLabels(r.attributes.Provider)
 	r.callbacks.labels = r.labels.callbacks
 	r.config.EagerLimit = min(c.EagerLimit, int(min(r.attributes.MaxMessage, 1<<20))-tagged.LengthSize)
-	if r.config.EagerLimit < 0 || r.attributes.MaxOperations < 4 {
+	if r.attributes.MaxMessage < tiniestPiece || r.attributes.MaxOperations < 4 {
 		return nil, errors.Join(&DeviceError{&fabric.Error{
 			Op: "reactor", Provider: r.attributes.Provider, Errno: 22,
-			Detail: "a device must carry messages of 8 bytes and 4 operations at once",
+			Detail: "a device must carry messages of 256 bytes and 4 operations at once",
 		}}, device.Close())
 	}
 	r.lent.limit = c.MaxBufferBytes
@@ -155,6 +156,7 @@ func (r *Reactor) postReceives() error {
 	r.payloadRoom = max(r.attributes.MaxOperations/4, 1)
 	if r.attributes.KeepsOrder {
 		r.aheadRoom = r.payloadRoom / 2
+		r.sendRoom = r.aheadRoom
 	}
 	r.lengthRoom = r.attributes.MaxOperations / 16
 	controls := min(controlBuffers, max(room/4, 1))
@@ -282,7 +284,7 @@ func (r *Reactor) drop() error {
 
 // pending says that something is waiting to be posted.
 func (r *Reactor) pending() bool {
-	return !r.arbiter.Empty() || !r.halves.empty() || !r.shared.empty() || (r.payloadRoom > 0 && !r.payloads.empty())
+	return !r.arbiter.Empty() || !r.halves.Empty() || !r.shared.empty() || (r.payloadRoom > 0 && !r.payloads.empty())
 }
 
 // step takes in requests and takes one turn; it says how much happened.
@@ -292,8 +294,10 @@ func (r *Reactor) step(spins int) int {
 		return 0
 	}
 	n := r.shared.gather(r.batch[:batchSize/4])
-	n += r.gatherLive(&r.payloads, r.batch[n:n+min(batchSize/4, max(r.payloadRoom, 0))])
-	n += r.gatherLive(&r.halves, r.batch[n:n+batchSize/4])
+	payloads := r.batch[n : n+min(batchSize/4, max(r.payloadRoom, 0))]
+	n += r.live(payloads[:r.payloads.gather(payloads)])
+	halves := r.batch[n : n+batchSize/4]
+	n += r.live(halves[:r.halves.Gather(halves, quota)])
 	// Each may bring its payload along.
 	for _, op := range r.gathered[:r.arbiter.Gather(r.gathered[:(batchSize-n)/2], quota)] {
 		r.batch[n] = op
@@ -380,7 +384,7 @@ func (r *Reactor) settle(n int) (posted int) {
 			default:
 				switch {
 				case op.announced:
-					r.halves.putBack(op)
+					r.halves.PutBack(&op.conn.halves, op)
 				case !op.isPayload:
 					r.arbiter.PutBack(&op.conn.queue, op)
 					if op.group > 0 && op.conn.queue.Len() == 1 {

@@ -21,6 +21,28 @@ import (
 type wrapped struct {
 	fabric.Device
 	refuseRegister func(n int) bool
+	// refuse is what the device has no room for.
+	refuse func(op *fabric.Op) bool
+}
+
+func (w *wrapped) Turn(posts []fabric.Op, completions []fabric.Completion, spins int) (int, error) {
+	if w.refuse == nil {
+		return w.Device.Turn(posts, completions, spins)
+	}
+	var kept []fabric.Op
+	var places []int
+	for i := range posts {
+		if w.refuse(&posts[i]) {
+			posts[i].Result = fabric.Refused
+		} else {
+			kept, places = append(kept, posts[i]), append(places, i)
+		}
+	}
+	n, err := w.Device.Turn(kept, completions, spins)
+	for i, place := range places {
+		posts[place] = kept[i]
+	}
+	return n, err
 }
 
 func (w *wrapped) Register(buf []byte) (fabric.Registration, error) {

@@ -238,12 +238,18 @@ func (r *Reactor) sendEnded(c *Conn, op *operation, err error) {
 				err = c.failure
 			}
 			if err == nil {
-				err = r.sendPart(w, op)
+				var next *operation
+				if next, err = r.sendPart(w, op); err == nil {
+					next.ahead, op.ahead = op.ahead, false
+				}
 			}
 			if err != nil {
 				// The first error of a write is the one that it ends with.
 				r.stopParts(w, op.ticket, c.broke(err))
 			}
+		}
+		if op.ahead {
+			r.sendRoom++
 		}
 		if w.held--; w.held == 0 {
 			if w.released != nil {

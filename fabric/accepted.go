@@ -21,7 +21,7 @@ func acceptedAt(name []byte, mine func(peer unix.Sockaddr) bool) (list accepted,
 	list = make(accepted)
 	eachSocket(func(fd int) {
 		local, err := unix.Getsockname(fd)
-		if err != nil || !isAt(local, name) {
+		if err != nil || !isAt(local, name) || !isStream(fd) {
 			return
 		}
 		listens, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ACCEPTCONN)

@@ -447,6 +447,11 @@ func (v *AddressVector) RemoveAll(peers []Address) error {
 		}
 		raw[i] = uint64(peer)
 	}
+	for peer, n := range times {
+		if len(v.newcomers.names) > 0 && n >= v.peers[peer] {
+			v.newcomers.remove(v, peer)
+		}
+	}
 	if !v.keepsRemoved() {
 		if code := v.raw.RemoveMany(raw); code != 0 {
 			return fail("fi_av_remove", v.provider, int(code))

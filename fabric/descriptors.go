@@ -37,6 +37,13 @@ func eachSocket(f func(fd int)) {
 // Where a struct linux_dirent64 has its length and its name.
 const direntLength, direntName = 16, 19
 
+// isStream says whether a socket is one that can listen or be connected to: others
+// may have the same address and port.
+func isStream(fd int) bool {
+	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
+	return err == nil && kind == unix.SOCK_STREAM
+}
+
 // number reads a decimal number that ends with a zero byte.
 func number(text []byte) (n int, ok bool) {
 	for _, c := range text {

@@ -18,3 +18,6 @@ func TrustSockets() (restore func()) {
 	trustSockets = true
 	return func() { trustSockets = false }
 }
+
+// Newcomers is of how many peers the vector still looks for the connection.
+func (v *AddressVector) Newcomers() int { return len(v.newcomers.names) }

@@ -44,7 +44,7 @@ func makeRoomForCallers(e *Endpoint) {
 // to be found. Who connects to whom is up to the provider, and when; but there is
 // no completion without a connection.
 type newcomers struct {
-	names map[string]struct{} // ports and hosts
+	names map[portAndHost]struct{}
 	// The next look is when so much has completed since the last peer came: after
 	// many times as much each time, because some are never found.
 	completed, next int
@@ -54,10 +54,19 @@ const lastLook = 1 << 20
 
 func (n *newcomers) add(address []byte) {
 	if n.names == nil {
-		n.names = make(map[string]struct{})
+		n.names = make(map[portAndHost]struct{})
 	}
-	n.names[string(portAndHost(address))] = struct{}{}
+	n.names[portAndHostOf(address)] = struct{}{}
 	n.completed, n.next = 0, 1
+}
+
+// remove is for a peer that is about to leave the vector.
+func (n *newcomers) remove(v *AddressVector, peer Address) {
+	var address [unix.SizeofSockaddrAny]byte
+	length, code := v.raw.Lookup(uint64(peer), address[:])
+	if code == 0 && length >= unix.SizeofSockaddrInet4 {
+		delete(n.names, portAndHostOf(address[:min(length, len(address))]))
+	}
 }
 
 // look makes room for what the newcomers send, once their connection is there. It
@@ -77,19 +86,24 @@ func (n *newcomers) look(completed int) {
 		if family := family(peer[:]); failed != 0 || (family != unix.AF_INET && family != unix.AF_INET6) {
 			return
 		}
-		name := portAndHost(peer[:min(length, uint32(len(peer)))])
-		if _, ok := n.names[string(name)]; ok {
+		name := portAndHostOf(peer[:min(length, uint32(len(peer)))])
+		if _, ok := n.names[name]; ok {
 			makeRoom(fd)
-			delete(n.names, string(name))
+			delete(n.names, name)
 		}
 	})
 }
 
-// portAndHost is what identifies a sockaddr. It may overwrite it.
-func portAndHost(name []byte) []byte {
+// portAndHost is what identifies a sockaddr.
+type portAndHost [2 + 16]byte
+
+func portAndHostOf(name []byte) (p portAndHost) {
 	if len(name) == unix.SizeofSockaddrInet6 {
 		// The flow, between the two, may be anything.
-		return append(name[2:4:4], name[8:24]...)
+		copy(p[:2], name[2:4])
+		copy(p[2:], name[8:24])
+	} else {
+		copy(p[:], name[2:8])
 	}
-	return name[2:8]
+	return p
 }

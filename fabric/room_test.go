@@ -58,3 +58,24 @@ func TestFullBufferIsNotForEver(t *testing.T) {
 		}
 	}
 }
+
+// Of peers that come and go, many of which connect from another port, nothing is
+// left.
+func TestNewcomersLeave(t *testing.T) {
+	_, d := domainOf(t, "sockets", fabric.TaggedMessages)
+	v := vectorOf(t, d)
+	var peers []fabric.Address
+	for port := range 200 {
+		address := []byte{unix.AF_INET, 0, 0x40, byte(port), 127, 0, 0, 1, 15: 0}
+		for range 1 + port%2 {
+			peer, err := v.Insert(address)
+			require.NoError(t, err)
+			peers = append(peers, peer)
+		}
+	}
+	require.Equal(t, 200, v.Newcomers())
+	require.NoError(t, v.Remove(peers[0]))
+	require.Equal(t, 199, v.Newcomers())
+	require.NoError(t, v.RemoveAll(peers[1:]))
+	require.Zero(t, v.Newcomers())
+}
