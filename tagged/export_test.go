@@ -1,6 +1,9 @@
 package tagged
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // Seed gives a matcher that was not used yet a hash of the test's choice. With
 // all multipliers 0 every key has the same hash.
@@ -54,8 +57,29 @@ func (m *Matcher[R, M]) Check() error {
 			return fmt.Errorf("messages of mask %d: %w", n, err)
 		}
 	}
+	if m.Unexpected() == 0 && m.messages.active != 0 {
+		return fmt.Errorf("%d masks with no message", m.messages.active)
+	}
+	if err := errors.Join(m.receives.spares.check(), m.messages.spares.check(), m.messages.maskedSpares.check()); err != nil {
+		return err
+	}
 	if want := m.messages.active * m.Unexpected(); m.messages.maskedCount != want {
 		return fmt.Errorf("%d messages in masks, want %d", m.messages.maskedCount, want)
+	}
+	return nil
+}
+
+// check says if a spare keeps another alive that may have been let go.
+func (s *spares[E]) check() error {
+	count := 0
+	for l := s.first; l != nil; l = l.next {
+		count++
+		if l.prev != nil || l.chain != nil {
+			return fmt.Errorf("spare %+v is linked", l)
+		}
+	}
+	if count != s.count {
+		return fmt.Errorf("%d spares, want %d", count, s.count)
 	}
 	return nil
 }
