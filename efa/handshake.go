@@ -216,8 +216,14 @@ func (r *Reactor) start(c *Conn, o *opening) {
 	r.retain()
 	c.control.labels = r.labels.control
 	c.logOpened()
-	r.do(func() { r.opened(c) })
-	if !r.watcher.add(c) {
+	watched := false
+	r.do(func() {
+		r.opened(c)
+		// Whoever ends the connection has it out of the watcher first, and then
+		// closes it: it must not come in between.
+		watched = c.over || r.watcher.add(c)
+	})
+	if !watched {
 		go c.watch()
 	}
 }
