@@ -20,4 +20,4 @@ func TrustSockets() (restore func()) {
 }
 
 // Newcomers is of how many peers the vector still looks for the connection.
-func (v *AddressVector) Newcomers() int { return len(v.newcomers.names) }
+func Newcomers(v *AddressVector) int { return len(v.newcomers.names) }

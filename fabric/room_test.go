@@ -73,9 +73,9 @@ func TestNewcomersLeave(t *testing.T) {
 			peers = append(peers, peer)
 		}
 	}
-	require.Equal(t, 200, v.Newcomers())
+	require.Equal(t, 200, fabric.Newcomers(v))
 	require.NoError(t, v.Remove(peers[0]))
-	require.Equal(t, 199, v.Newcomers())
+	require.Equal(t, 199, fabric.Newcomers(v))
 	require.NoError(t, v.RemoveAll(peers[1:]))
-	require.Zero(t, v.Newcomers())
+	require.Zero(t, fabric.Newcomers(v))
 }
