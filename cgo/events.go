@@ -43,6 +43,9 @@ func (b *EventBuffer) Kind() uint32 { return uint32(b.c.event) }
 // Err is 0, or a code: the event is an error.
 func (b *EventBuffer) Err() int { return int(b.c.err) }
 
+// ProviderErrno is the provider's own code for an error.
+func (b *EventBuffer) ProviderErrno() int32 { return int32(b.c.prov_errno) }
+
 // Text is the provider's own words for an error, or empty.
 func (b *EventBuffer) Text() string { return C.GoString(&b.c.text[0]) }
 

@@ -27,6 +27,9 @@ func (r *Reactor) completed(op *operation, done *fabric.Completion) {
 	case plainReceive:
 		r.announced(op, done)
 	default:
+		if done.Err != nil && r.attributes.StallsAfterFailure && op.conn != nil {
+			r.stall(op.conn.peer, done.Err)
+		}
 		r.ended(op, done.Err)
 	}
 }

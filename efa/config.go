@@ -94,6 +94,17 @@ type Config struct {
 	// 0 means 10 s.
 	DrainTimeout time.Duration
 
+	// EFARetries is how often an EFA device sends a message again while the peer's
+	// has no room for it, which is when its process has not driven its reactor for
+	// long: 1 to 6, and then the connection ends with ErrPeerLost. 0 means for
+	// ever, until the control connection says that the peer is lost.
+	EFARetries int
+	// EFAOnly has the EFA device carry messages between processes of one host as
+	// well, which libfabric gives to shared memory otherwise. libfabric before 1.21
+	// can only be told by FI_EFA_ENABLE_SHM_TRANSFER=0: without it they are
+	// fabric.ErrNotSupported.
+	EFAOnly bool
+
 	// idleCheck is how often the background looks whether callers still drive;
 	// tests make it long, to see that nobody waits for it. 0 means 1 ms.
 	idleCheck time.Duration
@@ -141,9 +152,10 @@ func (c *Config) withDefaults() (Config, error) {
 		{"MaxBufferBytes", d.MaxBufferBytes, 1 << 50},
 		{"MaxConnections", int64(d.MaxConnections), maxSlots},
 		{"MaxHandshakes", int64(d.MaxHandshakes), 1 << 20},
+		{"EFARetries", int64(d.EFARetries), fabric.RetryForever - 1},
 	} {
 		least := int64(1)
-		if limit.name == "EagerLimit" {
+		if limit.name == "EagerLimit" || limit.name == "EFARetries" {
 			least = 0
 		}
 		if limit.value < least || limit.value > limit.most {

@@ -55,6 +55,42 @@ func (c *Conn) broke(err error) *ConnError {
 	return &ConnError{Op: "write", Peer: c.RemoteAddr(), Kind: failureKind(err), Cause: err}
 }
 
+// fatal says whether an error of a device as a whole is one: some tell in this way
+// that they could not answer a peer.
+func fatal(err error) bool {
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		return slices.ContainsFunc(several.Unwrap(), fatal)
+	}
+	return !errors.Is(failureKind(err), ErrPeerLost)
+}
+
+// mostStalled bounds what is remembered of peers that may never be dialed again.
+const mostStalled = 4096
+
+// stall notes that a message to a peer has failed, where that peer then waits for it
+// and keeps what is sent later: nothing can be sent to it any more, on no
+// connection, until one of the two has another endpoint.
+func (r *Reactor) stall(p *peer, err error) {
+	if r.stalled[p.name] != nil {
+		return
+	}
+	if len(r.stalled) == mostStalled {
+		for name := range r.stalled {
+			delete(r.stalled, name)
+			break
+		}
+	}
+	r.stalled[p.name] = err
+	r.later(func() {
+		for _, c := range slices.Collect(r.connections()) {
+			if c.peer == p {
+				broke := c.broke(err)
+				r.fail(c, broke.Kind, broke.Cause)
+			}
+		}
+	})
+}
+
 // giveUpPlace has another connection take the place of one of which the device keeps
 // messages. Some providers keep for good what their receiver has not fetched when it
 // is gone, and then nobody would have the place again. Their memory stays theirs,

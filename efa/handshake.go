@@ -58,6 +58,10 @@ func (r *Reactor) agree(c *Conn, t *terms) (err error) {
 			err = r.broken
 			return
 		}
+		if cause := r.stalled[string(t.Address)]; cause != nil {
+			err = fmt.Errorf("%w: an earlier message to the peer has failed, and the device at it keeps the later ones; open another reactor: %w", ErrHandshake, cause)
+			return
+		}
 		if c.peer, err = r.insert(t.Address); err != nil {
 			err = fmt.Errorf("%w: the peer's address: %w", ErrHandshake, err)
 			return

@@ -208,9 +208,10 @@ func (r *Reactor) neverSent(c *Conn, ticket tagged.Ticket, parts int, err error)
 	r.failLater(c, err)
 }
 
-// sendKind is how a message in one of the reactor's buffers goes out.
+// sendKind is how a message in one of the reactor's buffers goes out. That an inject
+// has failed nobody hears.
 func (r *Reactor) sendKind(size int) fabric.OpKind {
-	if size <= r.attributes.MaxInject {
+	if size <= r.attributes.MaxInject && !r.attributes.StallsAfterFailure {
 		return fabric.OpTaggedInject
 	}
 	return fabric.OpTaggedSend

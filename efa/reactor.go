@@ -64,6 +64,7 @@ type Reactor struct {
 	table       connTable
 	plain       plainTable // the attached connections; see plain.go
 	peers       map[string]*peer
+	stalled     map[string]error // by the names of peers
 	freeWrites  writeList
 	cancelled   []*operation
 	turns       uint64
@@ -115,7 +116,7 @@ func open(c Config, source string) (*Reactor, error) {
 		if err != nil {
 			return nil, err
 		}
-		if device, err = fabric.OpenPort(choice.Info, fabric.PortConfig{}); err != nil {
+		if device, err = fabric.OpenPort(choice.Info, fabric.PortConfig{Retries: c.EFARetries, NoSharedMemory: c.EFAOnly}); err != nil {
 			return nil, err
 		}
 	}
@@ -126,6 +127,7 @@ func open(c Config, source string) (*Reactor, error) {
 		gathered:    make([]*operation, batchSize/2),
 		completions: make([]fabric.Completion, batchSize),
 		peers:       make(map[string]*peer),
+		stalled:     make(map[string]error),
 	}
 	r.log = loggerFor(c.Logger, r.attributes.Provider)
 	r.labels = newLabels(r.attributes.Provider)
@@ -328,6 +330,10 @@ func (r *Reactor) step(spins int) int {
 	if err == nil && (reaped == 0 || r.turns%eventsEvery == 0) && r.turns%16 == 0 {
 		err = r.device.Errors()
 		r.stats.Crossings++
+		if err != nil && !fatal(err) {
+			r.log.Warn("weft: device could not answer a peer", "error", err)
+			err = nil
+		}
 	}
 	if err != nil {
 		r.breakDown(err)

@@ -99,6 +99,10 @@ func candidate(name, source string) (*Info, error) {
 	}
 	hints := messageHints()
 	hints.Provider = name
+	if core(name) == "efa" {
+		// It means who tries again when a peer is not ready: PortConfig.Retries.
+		hints.ResourceManagement = ResourcesDisabled
+	}
 	infos, err := Discover(hints)
 	if err != nil {
 		return nil, explain(name, err)

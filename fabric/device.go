@@ -112,6 +112,9 @@ type Attributes struct {
 	// KeepsOrder says that of the messages to one peer those with the same tag match
 	// its receives in the order of posting (FI_ORDER_SAS).
 	KeepsOrder bool
+	// StallsAfterFailure says that a peer keeps, for ever, what is sent to it after
+	// a message that has failed: it waits for that one.
+	StallsAfterFailure bool
 	// SameHostOnly says that peers on another host cannot be reached.
 	SameHostOnly bool
 	// IP says that LocalAddress is a sockaddr of an IPv4 or IPv6 address.

@@ -3,6 +3,7 @@ package fabric
 import (
 	"errors"
 	"os"
+	"strconv"
 	"sync"
 	"syscall"
 )
@@ -40,6 +41,28 @@ func (e *Endpoint) retryForever() error {
 	return err
 }
 
+// configure sets what a port's config says of efa, and nothing elsewhere.
+func (e *Endpoint) configure(config PortConfig) error {
+	if config.Retries < 0 || config.Retries >= RetryForever {
+		return e.invalid("port", "0 to 6 retries, not "+strconv.Itoa(config.Retries))
+	}
+	if core(e.provider) != "efa" {
+		return nil
+	}
+	if config.Retries > 0 {
+		if e.Info().ResourceManagement() != ResourcesDisabled {
+			return e.invalid("port", "the provider goes on trying by itself, unless the info has ResourcesDisabled")
+		}
+		if err := e.SetSizeOption(OptionEFARetries, uint64(config.Retries)); err != nil {
+			return err
+		}
+	}
+	if config.NoSharedMemory && os.Getenv("FI_EFA_ENABLE_SHM_TRANSFER") != "0" {
+		return e.SetBoolOption(OptionSharedMemoryPermitted, false)
+	}
+	return nil
+}
+
 // An efa provider before libfabric 1.19 calls whatever its device reports an
 // input/output error. deviceErrnos has what later ones call it, by the device's
 // status.
@@ -55,9 +78,9 @@ var deviceErrnos = map[int32]Errno{
 	15: Errno(syscall.EHOSTUNREACH),
 }
 
-// failedAs is the code of a failed operation.
-func (q *CompletionQueue) failedAs(errno Errno, status int32) Errno {
-	if errno == Errno(syscall.EIO) && core(q.provider) == "efa" {
+// failedAs is the code of what has failed.
+func failedAs(provider string, errno Errno, status int32) Errno {
+	if errno == Errno(syscall.EIO) && core(provider) == "efa" {
 		if e, ok := deviceErrnos[status]; ok {
 			return e
 		}

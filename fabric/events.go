@@ -206,7 +206,7 @@ func (q *EventQueue) next() (p pendingEvent, ok bool, err error) {
 	endpoint, _ := p.owner.(*Endpoint)
 	group, _ := p.owner.(*Group)
 	if b.Err() != 0 {
-		e := &Error{Op: "event", Provider: q.provider, Errno: Errno(b.Err()), Detail: b.Text()}
+		e := &Error{Op: "event", Provider: q.provider, Errno: failedAs(q.provider, Errno(b.Err()), b.ProviderErrno()), Detail: b.Text()}
 		p.err = e
 		if group != nil {
 			group.settle(e)

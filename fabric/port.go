@@ -41,6 +41,16 @@ var _ Device = (*Port)(nil)
 type PortConfig struct {
 	// Operations is how many operations can be in flight; 0 means 1024.
 	Operations int
+	// Retries is how often efa's device sends a message again while the peer's
+	// has no room for it, 1 to 6, before the operation fails with FI_ENORX; 0
+	// means for ever. The info must have ResourcesDisabled, as that of a Choice
+	// does. An inject that fails is lost, and nobody hears of it.
+	Retries int
+	// NoSharedMemory has efa's device carry what goes to processes of the same
+	// host, too, which the provider gives to shm otherwise. Libraries before 1.21
+	// know the variable FI_EFA_ENABLE_SHM_TRANSFER=0 only: without it they are
+	// ErrNotSupported.
+	NoSharedMemory bool
 }
 
 // OpenPort opens what the info describes, which is that of a [Choice], or another
@@ -73,6 +83,9 @@ func OpenPort(i *Info, config PortConfig) (port *Port, err error) {
 	if p.endpoint, err = p.domain.OpenEndpoint(); err != nil {
 		return nil, err
 	}
+	if err = p.endpoint.configure(config); err != nil {
+		return nil, err
+	}
 	if err = p.endpoint.Enable(p.vector, p.queue, p.events); err != nil {
 		return nil, err
 	}
@@ -97,6 +110,8 @@ func OpenPort(i *Info, config PortConfig) (port *Port, err error) {
 		SameHostOnly:      name == "shm",
 		IP:                i.IP(),
 	}
+	// Messages have numbers, by which the provider at the receiver goes.
+	p.attributes.StallsAfterFailure = name == "efa" && p.attributes.KeepsOrder
 	p.attributes.KeepLostPeers = p.attributes.SameHostOnly
 	p.attributes.MasksMissWaiting = p.attributes.SameHostOnly && LibraryVersion().Major < 2
 	return p, nil

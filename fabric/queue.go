@@ -321,7 +321,7 @@ func (q *CompletionQueue) failure(t *cgo.Turn, c *cgo.Completion, s *slot) error
 		return q.noMessage[s.kind]
 	}
 	e := &Error{
-		Op: s.kind.String(), Provider: q.provider, Errno: q.failedAs(Errno(c.Err), c.ProviderErrno),
+		Op: s.kind.String(), Provider: q.provider, Errno: failedAs(q.provider, Errno(c.Err), c.ProviderErrno),
 		Detail: t.ErrorText(c), Excess: int(c.Excess),
 	}
 	if nothing {
