@@ -108,6 +108,8 @@ func TestStrangerAmongPieces(t *testing.T) {
 	_, err = accepted.ReadMessage(deadline(t), make([]byte, 1_000_000))
 	require.ErrorIs(t, err, ErrProtocol)
 	require.ErrorIs(t, err, errStranger)
+	// The device would take the rest as well, as long as it is offered.
+	require.Eventually(t, func() bool { return dialed.Stats().Err != nil }, patience, time.Millisecond)
 	b.network.StopHolding(device)
 	require.Error(t, q.Wait(deadline(t)))
 	require.NoError(t, dialed.CloseNow())
