@@ -74,7 +74,7 @@ AGAIN = $(if $(filter ./...,$(PKG)),$(filter-out %/bench,$(shell go list ./...))
 .PHONY: race
 race: testreport ## run every test with the race, pointer and cgo checks, and the packages around C with asan
 	@GOEXPERIMENT=cgocheck2 bin/testreport $(ALSO) -race -count=1 -timeout=$(TIMEOUT) $(TESTFLAGS) $(AGAIN)
-	@ASAN_OPTIONS=detect_leaks=0 bin/testreport -asan -count=1 -timeout=$(TIMEOUT) $(TESTFLAGS) ./cgo ./fabric ./efa
+	@ASAN_OPTIONS=detect_leaks=0 bin/testreport -asan -count=1 -timeout=$(TIMEOUT) $(TESTFLAGS) ./cgo ./fabric
 
 # The same tests with Debian 13's libfabric, in a root of its own.
 .PHONY: test-libfabric-2
