@@ -64,22 +64,18 @@ test: testreport ## run every test, on every provider that this machine has, and
 test-efa: testreport ## run the tests on libfabric's efa provider and an emulated device, plain and with faults
 	@scripts/test-efa plain faults -timeout=$(TIMEOUT) $(TESTFLAGS)
 
-# What make test runs, but the benchmarks: to run them in other ways, too, shows
-# nothing that the packages' own tests do not.
-AGAIN = $(if $(filter ./...,$(PKG)),$(filter-out %/bench,$(shell go list ./...)),$(PKG))
-
 # -race brings checkptr with it; cgocheck2 watches each Go pointer stored in C
 # memory: both watch in one run. -asan watches the memory that C reads and writes;
 # what libfabric keeps for good is not a leak of the tests.
 .PHONY: race
 race: testreport ## run every test with the race, pointer and cgo checks, and the packages around C with asan
-	@GOEXPERIMENT=cgocheck2 bin/testreport $(ALSO) -race -count=1 -timeout=$(TIMEOUT) $(TESTFLAGS) $(AGAIN)
+	@GOEXPERIMENT=cgocheck2 bin/testreport $(ALSO) -race -count=1 -timeout=$(TIMEOUT) $(TESTFLAGS) $(PKG)
 	@ASAN_OPTIONS=detect_leaks=0 bin/testreport -asan -count=1 -timeout=$(TIMEOUT) $(TESTFLAGS) ./cgo ./fabric
 
 # The same tests with Debian 13's libfabric, in a root of its own.
 .PHONY: test-libfabric-2
 test-libfabric-2: testreport ## run every test against libfabric 2.1
-	@code=0; scripts/libfabric-2 bin/testreport $(ALSO) -count=1 -timeout=$(TIMEOUT) $(TESTFLAGS) $(AGAIN) || code=1; \
+	@code=0; scripts/libfabric-2 bin/testreport $(ALSO) -count=1 -timeout=$(TIMEOUT) $(TESTFLAGS) $(PKG) || code=1; \
 		$(if $(EVERYTHING),scripts/libfabric-2 scripts/test-efa plain -timeout=$(TIMEOUT) || code=1;) exit $$code
 
 # scripts/libfabric-2 go run ./scripts/matrix -write docs/PROVIDERS.md does the

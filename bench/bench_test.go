@@ -1,3 +1,8 @@
+// The race detector makes other programs of the sides, and CI has little time: what
+// they use of weft is tested with it where it is.
+
+//go:build !race
+
 package main
 
 import (
