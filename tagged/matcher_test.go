@@ -1,3 +1,7 @@
+// A matcher is used by one goroutine: the race detector has nothing to see in it.
+
+//go:build !race
+
 package tagged_test
 
 import (
