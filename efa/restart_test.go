@@ -91,7 +91,7 @@ func TestPeerIsRestarted(t *testing.T) {
 		other := startProcess(t, "peer", b.provider, "127.0.0.1:0")
 		w := watchOver(t, asked(t, r, other.hear(t, "listening"), echoes))
 		address, name := "127.0.0.1:0", ""
-		for i := range 4 {
+		for i := range 3 {
 			peer := startProcess(t, "peerAt", b.provider, address, at)
 			address = peer.hear(t, "listening")
 			idle, busy := asked(t, r, address, echoes), asked(t, r, address, echoes)
