@@ -135,15 +135,11 @@ func TestEveryByteOfTheHandshakeCounts(t *testing.T) {
 				// The listener has said its last word, and finds out by the end.
 				c, err := l.AcceptConn(deadline(t))
 				require.NoError(t, err)
-				_, err = c.ReadMessage(deadline(t), nil)
-				require.ErrorIs(t, err, ErrPeerLost)
-				require.NoError(t, c.CloseNow())
+				requireAbandoned(t, c)
 			}
 		}
 	}
-	require.Eventually(t, func() bool { return to.Stats().Connections == 0 && from.Stats().Connections == 0 }, patience, 1e6)
-	one, other := join(t, from, to)
-	closeBoth(t, one, other)
+	requireClean(t, from, to)
 }
 
 // A handshake that stops in the middle of any frame, or behind it, ends on both
@@ -176,9 +172,7 @@ func TestHandshakeStopsHalfWay(t *testing.T) {
 						// Nothing of it was missing; the listener may have been ready
 						// before the end came.
 						require.True(t, kind == frameReady || (kind == frameAnswer && keep == 1<<20))
-						_, err = c.ReadMessage(deadline(t), nil)
-						require.ErrorIs(t, err, ErrPeerLost)
-						require.NoError(t, c.CloseNow())
+						requireAbandoned(t, c)
 					} else {
 						require.ErrorIs(t, err, ErrHandshake)
 					}
@@ -187,15 +181,11 @@ func TestHandshakeStopsHalfWay(t *testing.T) {
 					if kind == frameReady {
 						c, err := l.AcceptConn(deadline(t))
 						require.NoError(t, err)
-						_, err = c.ReadMessage(deadline(t), nil)
-						require.ErrorIs(t, err, ErrPeerLost)
-						require.NoError(t, c.CloseNow())
+						requireAbandoned(t, c)
 					}
 				}
 			}
-			require.Eventually(t, func() bool { return to.Stats().Connections == 0 && from.Stats().Connections == 0 }, patience, 1e6)
-			one, other := join(t, from, to)
-			closeBoth(t, one, other)
+			requireClean(t, from, to)
 		})
 	}
 }
@@ -370,4 +360,20 @@ func TestGarbageAfterTheHandshake(t *testing.T) {
 			_ = one.CloseNow()
 		})
 	}
+}
+
+// requireAbandoned is for a connection of which the other side has given up.
+func requireAbandoned(t *testing.T, c *Conn) {
+	t.Helper()
+	_, err := c.ReadMessage(deadline(t), nil)
+	require.ErrorIs(t, err, ErrPeerLost)
+	require.NoError(t, c.CloseNow())
+}
+
+// requireClean waits until two reactors have no connections, and has them make one.
+func requireClean(t *testing.T, from, to *Reactor) {
+	t.Helper()
+	require.Eventually(t, func() bool { return to.Stats().Connections == 0 && from.Stats().Connections == 0 }, patience, 1e6)
+	one, other := join(t, from, to)
+	closeBoth(t, one, other)
 }

@@ -28,6 +28,23 @@ func lengthOf(n int64, payload ...byte) []byte {
 	return append(binary.LittleEndian.AppendUint64(nil, uint64(n)), payload...)
 }
 
+// requireProtocolError reads until the connection has ended for what its peer did:
+// what was legal before it may still be read. reason is what errors.As looks for, or
+// nil.
+func requireProtocolError(t *testing.T, victim *Conn, reason any) {
+	t.Helper()
+	var err error
+	for range 100 {
+		if _, err = victim.ReadMessage(deadline(t), make([]byte, 2<<20)); err != nil {
+			break
+		}
+	}
+	require.ErrorIs(t, err, ErrProtocol)
+	if reason != nil {
+		require.ErrorAs(t, err, reason)
+	}
+}
+
 // What a bad peer sends ends its own connection with a typed error, and no other.
 func TestBadPeer(t *testing.T) {
 	cases := []struct {
@@ -69,17 +86,7 @@ func TestBadPeer(t *testing.T) {
 				ctx := deadline(t)
 				bad, victim := join(t, from, to)
 				test.send(bad)
-				// What was legal before it may still be read.
-				var err error
-				for range 100 {
-					if _, err = victim.ReadMessage(ctx, make([]byte, 2<<20)); err != nil {
-						break
-					}
-				}
-				require.ErrorIs(t, err, ErrProtocol)
-				if test.reason != nil {
-					require.ErrorAs(t, err, test.reason)
-				}
+				requireProtocolError(t, victim, test.reason)
 				require.NoError(t, good.WriteMessage(ctx, message(1, 2, 3000)))
 				buf := make([]byte, 3000)
 				n, err := goodEnd.ReadMessage(ctx, buf)

@@ -20,13 +20,9 @@ type accepted map[int]uint64 // inodes by descriptor
 func acceptedAt(name []byte, mine func(peer unix.Sockaddr) bool) (list accepted, listening bool) {
 	list = make(accepted)
 	eachSocket(func(fd int) {
-		local, err := unix.Getsockname(fd)
-		if err != nil || !isAt(local, name) || !isStream(fd) {
-			return
-		}
-		listens, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ACCEPTCONN)
-		if err != nil || listens != 0 {
-			listening = listening || err == nil
+		at, listens := streamAt(fd, name)
+		listening = listening || listens
+		if !at || listens {
 			return
 		}
 		peer, err := unix.Getpeername(fd)
@@ -90,6 +86,17 @@ func inodeOf(fd int) uint64 {
 		return 0
 	}
 	return s.Ino
+}
+
+// streamAt says whether a descriptor is a stream's socket at an endpoint's address,
+// and whether it listens there.
+func streamAt(fd int, name []byte) (at, listens bool) {
+	local, err := unix.Getsockname(fd)
+	if err != nil || !isAt(local, name) || !isStream(fd) {
+		return false, false
+	}
+	accepts, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ACCEPTCONN)
+	return err == nil, err == nil && accepts != 0
 }
 
 // isAt says whether a socket is at an endpoint's address, which may be that of

@@ -167,6 +167,19 @@ func listening(s *subjects) {
 	require.NoError(t, e.EnableWith(fabric.Bindings{Send: q, Receive: q, Events: ev}))
 }
 
+// memberOf opens an endpoint with what it needs, for groups.
+func memberOf(s *subjects, info *fabric.Info) *member {
+	s.argument(info)
+	f := of[*fabric.Fabric](s)(info.OpenFabric())
+	m := &member{domain: of[*fabric.Domain](s)(f.OpenDomain(info))}
+	m.events = of[*fabric.EventQueue](s)(f.OpenEventQueue())
+	m.v = of[*fabric.AddressVector](s)(m.domain.OpenAddressVector())
+	m.q = of[*fabric.CompletionQueue](s)(m.domain.OpenCompletionQueue(64))
+	m.e = of[*fabric.Endpoint](s)(m.domain.OpenEndpoint())
+	require.NoError(s.t, m.e.Enable(m.v, m.q, m.events))
+	return m
+}
+
 // collecting opens what is for groups.
 func collecting(s *subjects) {
 	t := s.t
@@ -175,19 +188,11 @@ func collecting(s *subjects) {
 		Capabilities: fabric.Messages | fabric.TaggedMessages | fabric.Collectives, MemoryMode: everyMemoryMode,
 	})
 	testenv.Need(t, "tcp with collectives", err)
-	s.argument(infos[0])
-	f := of[*fabric.Fabric](s)(infos[0].OpenFabric())
-	d := of[*fabric.Domain](s)(f.OpenDomain(infos[0]))
-	ev := of[*fabric.EventQueue](s)(f.OpenEventQueue())
-	v := of[*fabric.AddressVector](s)(d.OpenAddressVector())
-	q := of[*fabric.CompletionQueue](s)(d.OpenCompletionQueue(64))
-	e := of[*fabric.Endpoint](s)(d.OpenEndpoint())
-	require.NoError(t, e.Enable(v, q, ev))
-	self := insert(t, v, e)
+	m := memberOf(s, infos[0])
+	self := insert(t, m.v, m.e)
 	s.argument(self)
-	set := of[*fabric.AddressSet](s)(v.OpenSet(fabric.AddressSetConfig{Members: []fabric.Address{self}}))
-	g := of[*fabric.Group](s)(e.JoinCollective(set, 0))
-	m := &member{e: e, q: q, v: v, events: ev, set: set, group: g, domain: d}
+	m.set = of[*fabric.AddressSet](s)(m.v.OpenSet(fabric.AddressSetConfig{Members: []fabric.Address{self}}))
+	m.group = of[*fabric.Group](s)(m.e.JoinCollective(m.set, 0))
 	join(t, []*member{m})
 }
 
@@ -199,15 +204,8 @@ func addressing(s *subjects) {
 		Source: "127.0.0.1", MemoryMode: everyMemoryMode,
 	})
 	testenv.Need(t, "multicast", err)
-	s.argument(infos[0])
-	f := of[*fabric.Fabric](s)(infos[0].OpenFabric())
-	d := of[*fabric.Domain](s)(f.OpenDomain(infos[0]))
-	ev := of[*fabric.EventQueue](s)(f.OpenEventQueue())
-	v := of[*fabric.AddressVector](s)(d.OpenAddressVector())
-	q := of[*fabric.CompletionQueue](s)(d.OpenCompletionQueue(64))
-	e := of[*fabric.Endpoint](s)(d.OpenEndpoint())
-	require.NoError(t, e.Enable(v, q, ev))
-	of[*fabric.MulticastGroup](s)(e.JoinMulticast(groupAddress(t, e), 0))
+	m := memberOf(s, infos[0])
+	of[*fabric.MulticastGroup](s)(m.e.JoinMulticast(groupAddress(t, m.e), 0))
 }
 
 func porting(provider string) func(s *subjects) {

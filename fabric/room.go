@@ -31,10 +31,7 @@ func makeRoomForCallers(e *Endpoint) {
 		return
 	}
 	eachSocket(func(fd int) {
-		if local, err := unix.Getsockname(fd); err != nil || !isAt(local, name) {
-			return
-		}
-		if listens, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ACCEPTCONN); err == nil && listens != 0 {
+		if _, listens := streamAt(fd, name); listens {
 			makeRoom(fd)
 		}
 	})

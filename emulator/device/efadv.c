@@ -88,17 +88,7 @@ EXPORT struct ibv_qp *efadv_create_qp_ex(struct ibv_context *context, struct ibv
 EXPORT struct ibv_qp *efadv_create_driver_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr, uint32_t type)
 {
 	struct efadv_qp_init_attr efa = {.driver_qp_type = type};
-	struct ibv_qp_init_attr_ex ex = {
-		.qp_context = attr->qp_context,
-		.send_cq = attr->send_cq,
-		.recv_cq = attr->recv_cq,
-		.srq = attr->srq,
-		.cap = attr->cap,
-		.qp_type = attr->qp_type,
-		.sq_sig_all = attr->sq_sig_all,
-		.comp_mask = IBV_QP_INIT_ATTR_PD,
-		.pd = pd,
-	};
+	struct ibv_qp_init_attr_ex ex = queue_pair_extended(pd, attr);
 	struct ibv_qp *qp = efadv_create_qp_ex(pd->context, &ex, &efa, sizeof(efa));
 
 	if (qp)

@@ -148,9 +148,9 @@ struct ibv_qp *queue_pair_create_ex(struct ibv_context *context, struct ibv_qp_i
 	return queue_pair_create(context, attr);
 }
 
-EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+struct ibv_qp_init_attr_ex queue_pair_extended(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 {
-	struct ibv_qp_init_attr_ex ex = {
+	return (struct ibv_qp_init_attr_ex){
 		.qp_context = attr->qp_context,
 		.send_cq = attr->send_cq,
 		.recv_cq = attr->recv_cq,
@@ -161,6 +161,11 @@ EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *
 		.comp_mask = IBV_QP_INIT_ATTR_PD,
 		.pd = pd,
 	};
+}
+
+EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	struct ibv_qp_init_attr_ex ex = queue_pair_extended(pd, attr);
 	struct ibv_qp *qp = queue_pair_create_ex(pd->context, &ex);
 
 	if (qp)

@@ -95,6 +95,9 @@ struct queue_pair {
 	struct faults faults;
 };
 
+/* queue_pair_extended is the short description in the form of the long one. */
+struct ibv_qp_init_attr_ex queue_pair_extended(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr);
+
 struct ibv_qp *queue_pair_create_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);
 struct ibv_qp *queue_pair_create(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);
 
