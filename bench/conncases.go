@@ -12,13 +12,8 @@ func connSideOf() pairProgram { return weftSide(sideOptions{over: overConn}) }
 // orderedBenchmark is a ping-pong of messages that go as two, for lack of an
 // eager limit, and in C as two as well.
 func orderedBenchmark(count int, limit float64) benchmark {
-	b := benchmark{
-		id: "P3", provider: "shm", work: fmt.Sprintf("%d B connection ping-pong, length and payload", messageSize),
-		order:     orderFor(pingPongWork, "shm", count, 1),
-		unit:      microseconds,
-		weft:      perOperation(connSideOf()),
-		baselines: []baseline{{"C", perOperation(twinPair), limit}},
-	}
+	b := eagerBenchmark("P3", "shm", count, limit)
+	b.work = fmt.Sprintf("%d B connection ping-pong, length and payload", messageSize)
 	b.order.two = true
 	return b
 }
