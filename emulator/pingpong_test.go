@@ -90,6 +90,16 @@ func TestPingPongUnderFaults(t *testing.T) {
 	}
 }
 
+// What each of several devices carried is counted by itself.
+func TestDevicesAreCounted(t *testing.T) {
+	both := pingPong(t, []string{"WEFT_EFA_DEVICES=2"}, [2][]string{}, "127.0.0.1", "-e", "rdm", "-m", "tagged", "-I", "10")
+	require.Positive(t, both["device0_sent"])
+	for _, way := range []string{"sent", "received"} {
+		require.Equal(t, both["bytes_"+way], both["device0_"+way]+both["device1_"+way], way)
+	}
+	require.Zero(t, both["device1_sent"], "the program opened the first one only")
+}
+
 // Two devices, each with an address of its own.
 func TestPingPongBetweenAddresses(t *testing.T) {
 	other := [2][]string{nil, {"env", "WEFT_EFA_ADDRESSES=127.0.0.2"}}

@@ -30,10 +30,25 @@ type process struct {
 // start runs a program, which is killed at the end of the test if it still runs.
 func start(t *testing.T, env []string, name string, args ...string) *process {
 	t.Helper()
-	p := &process{Cmd: exec.Command(name, args...), ended: make(chan struct{})}
+	p := &process{Cmd: exec.Command(name, args...)}
 	p.Env = append(os.Environ(), "LD_PRELOAD="+device(t), "IPATH_NO_BACKTRACE=1",
 		"FI_EFA_ENABLE_SHM_TRANSFER=0", "WEFT_EFA_COUNTERS=1")
 	p.Env = append(p.Env, env...)
+	p.begin(t)
+	return p
+}
+
+// startCommand runs a program that is not on the device itself.
+func startCommand(t *testing.T, line []string) *process {
+	t.Helper()
+	p := &process{Cmd: exec.Command(line[0], line[1:]...)}
+	p.begin(t)
+	return p
+}
+
+func (p *process) begin(t *testing.T) {
+	t.Helper()
+	p.ended = make(chan struct{})
 	p.Stdout, p.Stderr = &p.output, &p.output
 	p.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	require.NoError(t, p.Start())
@@ -45,7 +60,6 @@ func start(t *testing.T, env []string, name string, args ...string) *process {
 		_ = syscall.Kill(-p.Process.Pid, syscall.SIGKILL)
 		<-p.ended
 	})
-	return p
 }
 
 // finish waits for the end of the program, and asserts that it went well.
@@ -66,7 +80,13 @@ func (p *process) finish(t *testing.T) string {
 // program is in.
 func (p *process) listening(t *testing.T, port int) {
 	t.Helper()
-	tables := fmt.Sprintf("/proc/%d/net/", p.Process.Pid)
+	p.listeningIn(t, p.Process.Pid, port)
+}
+
+// listeningIn does so in the network of another process, which p stands for.
+func (p *process) listeningIn(t *testing.T, pid, port int) {
+	t.Helper()
+	tables := fmt.Sprintf("/proc/%d/net/", pid)
 	socket := regexp.MustCompile(fmt.Sprintf(`(?m)^ *\d+: [0-9A-F]+:%04X [0-9A-F]+:0000 0A `, port))
 	deadline := time.After(limit)
 	again := time.NewTicker(20 * time.Millisecond)

@@ -125,7 +125,7 @@ static const char *refuse_next(const char *count)
 /* obey carries out an order, and returns what to say. */
 static const char *obey(char *line)
 {
-	static char counters[1024];
+	static char counters[COUNTERS_LINE];
 	char *rest = strchr(line, ' ');
 
 	if (rest)

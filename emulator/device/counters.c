@@ -31,10 +31,19 @@ static const char *const names[COUNTER_COUNT] = {
 };
 
 static _Atomic uint64_t values[COUNTER_COUNT];
+static _Atomic uint64_t carried[SETTINGS_DEVICES][2];
 
 void counters_add(enum counter which, uint64_t n)
 {
 	atomic_fetch_add_explicit(&values[which], n, memory_order_relaxed);
+}
+
+void counters_carried(unsigned device, uint64_t sent, uint64_t received)
+{
+	atomic_fetch_add_explicit(&carried[device][0], sent, memory_order_relaxed);
+	atomic_fetch_add_explicit(&carried[device][1], received, memory_order_relaxed);
+	counters_add(COUNTER_BYTES_SENT, sent);
+	counters_add(COUNTER_BYTES_RECEIVED, received);
 }
 
 uint64_t counters_read(enum counter which)
@@ -48,6 +57,10 @@ size_t counters_print(char *line, size_t room)
 
 	for (int i = 0; i < COUNTER_COUNT && used < room; i++)
 		used += (size_t)snprintf(line + used, room - used, " %s=%" PRIu64, names[i], counters_read((enum counter)i));
+	for (unsigned i = 0; settings()->devices > 1 && i < settings()->devices && used < room; i++)
+		used += (size_t)snprintf(line + used, room - used, " device%u_sent=%" PRIu64 " device%u_received=%" PRIu64,
+					 i, atomic_load_explicit(&carried[i][0], memory_order_relaxed), i,
+					 atomic_load_explicit(&carried[i][1], memory_order_relaxed));
 	if (used + 2 > room)
 		used = room - 2;
 	line[used++] = '\n';
@@ -78,7 +91,7 @@ void counters_report(int at_end)
 {
 	const char *where = settings()->counters;
 	struct stat info;
-	char line[1024];
+	char line[COUNTERS_LINE];
 	size_t length;
 
 	if (!where)

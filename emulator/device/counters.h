@@ -27,9 +27,18 @@ enum counter {
 };
 
 void counters_add(enum counter which, uint64_t n);
+
+/* counters_carried adds bytes that one of the devices sent or received to its own,
+ * and to those of all. */
+void counters_carried(unsigned device, uint64_t sent, uint64_t received);
+
 uint64_t counters_read(enum counter which);
 
-/* counters_print writes all of them, and the seed, as one line. It returns the
+/* What a line of counters takes, with as many devices as there can be. */
+enum { COUNTERS_LINE = 4096 };
+
+/* counters_print writes all of them, and the seed, as one line, and where there are
+ * several devices the bytes of each, headers included. It returns the
  * length, without the 0 at the end. */
 size_t counters_print(char *line, size_t room);
 

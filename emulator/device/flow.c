@@ -215,7 +215,7 @@ static void emit(struct packet *packet)
 	}
 	packet->place = PLACE_SENT;
 	if (!faults_lose(&flow->qp->faults, flow->ip, flow->port))
-		err = udp_send(flow->qp->socket, flow->ip, flow->port, &header, parts, 1 + count);
+		err = udp_send(flow->qp, flow->ip, flow->port, &header, parts, 1 + count);
 	if (err == EFAULT) {
 		packet_end(packet, STATUS_INVALID_LKEY);
 	} else if (err == EAGAIN || err == ENOBUFS) {

@@ -105,7 +105,7 @@ void srd_forget_sources(struct queue_pair *qp)
 static void send_answers(struct queue_pair *qp)
 {
 	if (qp->answer_count)
-		udp_answer(qp->socket, qp->answers, qp->answer_count);
+		udp_answer(qp, qp->answers, qp->answer_count);
 	qp->answer_count = 0;
 }
 
@@ -221,7 +221,7 @@ static void read_from(struct queue_pair *qp, const struct udp_packet *packet)
 	header.length = packet->header.length;
 	parts[1] = (struct iovec){memory, packet->header.length};
 	/* What does not fit into the socket is asked for again. */
-	if (udp_send(qp->socket, ip, port, &header, parts, 2) == EFAULT)
+	if (udp_send(qp, ip, port, &header, parts, 2) == EFAULT)
 		answer(qp, packet, STATUS_REMOTE_BAD_ADDRESS);
 }
 
@@ -320,7 +320,7 @@ void srd_drain(struct queue_pair *qp, uint32_t errors)
 	int n = UDP_BATCH;
 
 	for (int round = 0; round < ROUNDS && n == UDP_BATCH; round++) {
-		n = udp_receive(qp->socket, packets);
+		n = udp_receive(qp, packets);
 		for (int i = 0; i < n; i++)
 			dispatch(qp, &packets[i]);
 		send_answers(qp);

@@ -66,7 +66,7 @@ static void datagram(struct work *work)
 	if (count >= 0) {
 		err = 0;
 		if (!faults_lose(&qp->faults, work->ip, (uint16_t)work->qpn))
-			err = udp_send(qp->socket, work->ip, (uint16_t)work->qpn, &header, parts, 1 + count);
+			err = udp_send(qp, work->ip, (uint16_t)work->qpn, &header, parts, 1 + count);
 	}
 	queue_pair_complete(work, err == EFAULT ? STATUS_INVALID_LKEY : STATUS_OK);
 }

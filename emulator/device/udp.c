@@ -61,7 +61,7 @@ int udp_open(struct in_addr address, int *made, uint16_t *port, uint32_t *room)
 	return 0;
 }
 
-int udp_send(int socket, struct in_addr ip, uint16_t port, const struct wire_header *header,
+int udp_send(const struct queue_pair *qp, struct in_addr ip, uint16_t port, const struct wire_header *header,
 	     struct iovec *parts, int count)
 {
 	struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr = ip, .sin_port = htons(port)};
@@ -76,11 +76,11 @@ int udp_send(int socket, struct in_addr ip, uint16_t port, const struct wire_hea
 	/* What another packet of this socket suffered is told to the next call, and
 	 * only once: that is not about this packet. */
 	for (int tries = 0; tries < 4; tries++) {
-		ssize_t sent = sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+		ssize_t sent = sendmsg(qp->socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 
 		if (sent >= 0) {
 			counters_add(COUNTER_PACKETS_SENT, 1);
-			counters_add(COUNTER_BYTES_SENT, (uint64_t)sent);
+			counters_carried(qp->device->index, (uint64_t)sent, 0);
 			return 0;
 		}
 		if (errno != ECONNREFUSED && errno != EINTR)
@@ -89,7 +89,7 @@ int udp_send(int socket, struct in_addr ip, uint16_t port, const struct wire_hea
 	return EAGAIN;
 }
 
-void udp_answer(int socket, struct answer *answers, unsigned count)
+void udp_answer(const struct queue_pair *qp, struct answer *answers, unsigned count)
 {
 	struct mmsghdr messages[ANSWERS];
 	struct iovec parts[ANSWERS];
@@ -104,7 +104,7 @@ void udp_answer(int socket, struct answer *answers, unsigned count)
 		messages[i].msg_hdr.msg_iovlen = 1;
 	}
 	for (int tries = 0; sent < count && tries < 8; tries++) {
-		int n = sendmmsg(socket, messages + sent, count - sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+		int n = sendmmsg(qp->socket, messages + sent, count - sent, MSG_DONTWAIT | MSG_NOSIGNAL);
 
 		if (n > 0)
 			sent += (unsigned)n;
@@ -112,7 +112,7 @@ void udp_answer(int socket, struct answer *answers, unsigned count)
 			break;
 	}
 	counters_add(COUNTER_PACKETS_SENT, sent);
-	counters_add(COUNTER_BYTES_SENT, sent * sizeof(struct wire_header));
+	counters_carried(qp->device->index, sent * sizeof(struct wire_header), 0);
 }
 
 static bool sound(const struct wire_header *header)
@@ -120,7 +120,7 @@ static bool sound(const struct wire_header *header)
 	return header->magic == WIRE_MAGIC && header->version == WIRE_VERSION;
 }
 
-int udp_receive(int socket, struct udp_packet *packets)
+int udp_receive(const struct queue_pair *qp, struct udp_packet *packets)
 {
 	static uint8_t buffers[UDP_BATCH][BUFFER];
 	struct mmsghdr messages[UDP_BATCH];
@@ -136,12 +136,12 @@ int udp_receive(int socket, struct udp_packet *packets)
 		messages[i].msg_hdr.msg_iovlen = 1;
 	}
 	do
-		n = recvmmsg(socket, messages, UDP_BATCH, MSG_DONTWAIT, NULL);
+		n = recvmmsg(qp->socket, messages, UDP_BATCH, MSG_DONTWAIT, NULL);
 	while (n < 0 && (errno == ECONNREFUSED || errno == EINTR));
 	for (int i = 0; i < n; i++) {
 		uint32_t length = messages[i].msg_len;
 
-		counters_add(COUNTER_BYTES_RECEIVED, length);
+		counters_carried(qp->device->index, 0, length);
 		memset(&packets[i].header, 0, sizeof(packets[i].header));
 		if (length < sizeof(packets[i].header) || (messages[i].msg_hdr.msg_flags & MSG_TRUNC))
 			continue;
