@@ -28,15 +28,18 @@ func BeginGroup(dst []byte, n int) (size int) {
 }
 
 // AppendGroup adds a message to the group of the given size at the start of dst,
-// and returns its new size, or 0 if there is no room for it.
-func AppendGroup(dst []byte, size int, message []byte) int {
-	end := size + GroupEntry + len(message)
-	if end > len(dst) || len(message) > MaxGrouped {
+// and returns its new size, or 0 if there is no room for it. The message is head and
+// rest, one behind the other.
+func AppendGroup(dst []byte, size int, head, rest []byte) int {
+	n := len(head) + len(rest)
+	end := size + GroupEntry + n
+	if end > len(dst) || n > MaxGrouped {
 		return 0
 	}
 	binary.LittleEndian.PutUint64(dst, binary.LittleEndian.Uint64(dst)+1)
-	binary.LittleEndian.PutUint16(dst[size:], uint16(len(message)))
-	copy(dst[size+GroupEntry:end], message)
+	binary.LittleEndian.PutUint16(dst[size:], uint16(n))
+	copy(dst[size+GroupEntry:end], head)
+	copy(dst[size+GroupEntry+len(head):end], rest)
 	return end
 }
 

@@ -22,7 +22,7 @@ func TestGroupHoldsMessages(t *testing.T) {
 		want := [][]byte{first}
 		for _, m := range rapid.SliceOfN(rapid.SliceOfN(rapid.Byte(), 0, 100), 0, 40).Draw(t, "more") {
 			before := bytes.Clone(dst)
-			end := AppendGroup(dst, size, m)
+			end := AppendGroup(dst, size, m[:len(m)/3], m[len(m)/3:])
 			require.Equal(t, size+GroupEntry+len(m) <= len(dst), end != 0)
 			if end == 0 {
 				require.Equal(t, before, dst)
