@@ -123,7 +123,8 @@ func (v *AddressVector) Len() int { return len(v.peers) }
 // Insert makes a peer known by its endpoint's name, and returns what stands for
 // it in operations (Op.Peer). An address that the provider cannot have made is
 // refused with ErrInvalid, because libfabric reads as many bytes as the address
-// should have. It does not keep the bytes.
+// should have. On shm, that of an endpoint of this process that is closed is
+// ErrNotFound. It does not keep the bytes.
 //
 // Implements: int fi_av_insert(...)
 func (v *AddressVector) Insert(address []byte) (Address, error) {
@@ -161,6 +162,12 @@ func (v *AddressVector) met(peer Address, address []byte) {
 func (v *AddressVector) check(op string, address []byte) error {
 	if detail := v.wrong(address); detail != "" {
 		return v.invalid(op, detail)
+	}
+	if op == "fi_av_insert" && core(v.provider) == "shm" && onThisHost.gone(address) {
+		return &Error{
+			Op: op, Provider: v.provider, Errno: Errno(syscall.ENOENT),
+			Detail: "the endpoint of this process that had the address is closed",
+		}
 	}
 	return checkOwner(op, v.provider, address)
 }

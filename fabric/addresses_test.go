@@ -20,21 +20,7 @@ func domainOf(t *testing.T, provider string, capabilities fabric.Capabilities) (
 	}
 	infos, err := fabric.Discover(hints)
 	testenv.Need(t, provider+" with "+capabilities.String(), err)
-	f, err := infos[0].OpenFabric()
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, f.Close()) })
-	d, err := f.OpenDomain(infos[0])
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, d.Close()) })
-	return f, d
-}
-
-func vectorOf(t *testing.T, d *fabric.Domain) *fabric.AddressVector {
-	t.Helper()
-	v, err := d.OpenAddressVector()
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, v.Close()) })
-	return v
+	return partsOf(t, infos[0])
 }
 
 // namesOf are the addresses of as many new ports.

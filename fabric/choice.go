@@ -18,14 +18,25 @@ func DefaultProviders() []string { return slices.Clone(defaultProviders) }
 
 // Preference says which provider a program wants.
 type Preference struct {
-	// Providers in order of preference; empty means efa, sockets.
+	// Providers in order of preference; empty means efa, sockets. tcp stands for
+	// tcp;ofi_rxm where libfabric has that, and for tcp's own endpoints otherwise;
+	// either has a name for itself alone: "tcp;ofi_rxm" and "tcp;".
 	Providers []string
 	// Require forbids any but the first.
 	Require bool
+	// Domains are the devices or interfaces to use, by the names that Info.Domain
+	// has for them, the first for the Info of the Choice. A provider that has not
+	// got all of them is passed over. Empty means all that there are, in the order
+	// of libfabric.
+	Domains []string
 	// Source is the host name or address that the endpoint is to be bound to,
 	// for providers with IP addresses. Empty leaves it to libfabric, which
 	// prefers interfaces that reach other hosts.
 	Source string
+	// Capabilities are what the endpoint must have beside messages.
+	Capabilities Capabilities
+	// Wanted are more of them, for a provider that can: they decide nothing.
+	Wanted Capabilities
 	// Logger is told what was chosen; nil means slog.Default().
 	Logger *slog.Logger
 }
@@ -39,6 +50,10 @@ type Rejection struct {
 // Choice is the provider that Choose found.
 type Choice struct {
 	Info *Info
+	// Devices are all that there are of the provider, or those that the Preference
+	// names, each once, and Info the first of them: a program with several ports
+	// opens them on these. Only Info is bound to the Preference's Source.
+	Devices []*Info
 	// Passed are the candidates before it, in order.
 	Passed []Rejection
 }
@@ -77,28 +92,38 @@ func Choose(p Preference) (*Choice, error) {
 	}
 	var passed []Rejection
 	for _, name := range names {
-		info, err := candidate(name, p.Source)
+		devices, err := candidates(name, p)
 		if err != nil {
 			passed = append(passed, Rejection{Provider: name, Reason: err})
 			continue
 		}
+		info := devices[0]
 		attrs := []any{"provider", info.Provider(), "fabric", info.Fabric(), "domain", info.Domain()}
 		for _, r := range passed {
 			attrs = append(attrs, "passed_over_"+r.Provider, r.Reason.Error())
 		}
 		log.Info("weft: provider chosen", attrs...)
-		return &Choice{Info: info, Passed: passed}, nil
+		return &Choice{Info: info, Devices: devices, Passed: passed}, nil
 	}
 	return nil, &ChoiceError{Rejections: passed}
 }
 
-// candidate returns the best info of one provider, or why there is none.
-func candidate(name, source string) (*Info, error) {
+// candidates returns the best info of each device of one provider, with what is wanted
+// if that can be, or why there is none.
+func candidates(name string, p Preference) ([]*Info, error) {
+	if p.Wanted != 0 {
+		with := p
+		with.Capabilities, with.Wanted = p.Capabilities|p.Wanted, 0
+		if devices, err := candidates(name, with); err == nil {
+			return devices, nil
+		}
+	}
 	if name == "" || strings.ContainsAny(name, ",^") {
 		return nil, &Error{Op: "choice", Errno: errnoInvalid, Detail: fmt.Sprintf("%q is not the name of a provider", name)}
 	}
 	hints := messageHints()
 	hints.Provider = name
+	hints.Capabilities |= p.Capabilities
 	if core(name) == "efa" {
 		// It means who tries again when a peer is not ready: PortConfig.Retries.
 		hints.ResourceManagement = ResourcesDisabled
@@ -107,28 +132,65 @@ func candidate(name, source string) (*Info, error) {
 	if err != nil {
 		return nil, explain(name, err)
 	}
-	infos = fitting(name, infos)
-	if len(infos) == 0 {
+	if infos = fitting(name, infos); len(infos) == 0 {
 		return nil, explain(name, &Error{Op: "choice", Provider: name, Errno: errnoNoData})
 	}
-	if source != "" && infos[0].IP() {
-		hints.Source = source
-		// libfabric takes any address here, and fails to bind later.
-		var at []*Info
-		if bindable(source) {
-			if at, err = Discover(hints); err == nil {
-				at = fitting(name, at)
-			}
-		}
-		if len(at) == 0 {
-			return nil, &Error{
-				Op: "choice", Provider: name, Errno: errnoNoData,
-				Detail: "it cannot be bound to " + source + " on this machine",
-			}
-		}
-		infos = at
+	devices, err := named(name, onePerDomain(infos), p.Domains)
+	if err != nil || p.Source == "" || !devices[0].IP() {
+		return devices, err
 	}
-	return infos[0], nil
+	hints.Source = p.Source
+	var at []*Info
+	// libfabric takes any address here, and fails to bind later.
+	if bindable(p.Source) {
+		if at, err = Discover(hints); err == nil {
+			at = fitting(name, at)
+		}
+	}
+	where := p.Source + " on this machine"
+	if len(p.Domains) > 0 {
+		at = slices.DeleteFunc(at, func(i *Info) bool { return i.Domain() != p.Domains[0] })
+		where = p.Source + " on " + p.Domains[0]
+	}
+	if len(at) == 0 {
+		return nil, &Error{Op: "choice", Provider: name, Errno: errnoNoData, Detail: "it cannot be bound to " + where}
+	}
+	return onePerDomain(append(at[:1:1], devices...)), nil
+}
+
+// onePerDomain keeps the first info of each device.
+func onePerDomain(infos []*Info) []*Info {
+	var devices []*Info
+	for _, i := range infos {
+		if !slices.ContainsFunc(devices, func(d *Info) bool { return d.Domain() == i.Domain() }) {
+			devices = append(devices, i)
+		}
+	}
+	return devices
+}
+
+// named returns those of the devices that are wanted, in that order; all if that does
+// not matter.
+func named(provider string, devices []*Info, wanted []string) ([]*Info, error) {
+	if len(wanted) == 0 {
+		return devices, nil
+	}
+	chosen := make([]*Info, len(wanted))
+	for n, domain := range wanted {
+		at := slices.IndexFunc(devices, func(i *Info) bool { return i.Domain() == domain })
+		if at < 0 {
+			var there []string
+			for _, i := range devices {
+				there = append(there, i.Domain())
+			}
+			return nil, &Error{
+				Op: "choice", Provider: provider, Errno: errnoNoData,
+				Detail: fmt.Sprintf("it has no device %q here, only %s", domain, strings.Join(there, ", ")),
+			}
+		}
+		chosen[n] = devices[at]
+	}
+	return chosen, nil
 }
 
 // bindable says whether the host is an address of this machine.
@@ -143,7 +205,11 @@ func bindable(host string) bool {
 
 // fitting keeps what a Port can work with: the provider itself, ordered, with
 // all the bits of a tag. Of several fabrics of the efa provider it prefers the
-// one named efa, because efa-direct, listed first, has neither tags nor order.
+// one named efa, because efa-direct, listed first, has neither tags nor order. Over
+// tcp it prefers ofi_rxm to tcp's own endpoints, which libfabric has from 1.18 on
+// and lists first. Those keep a message that came before its receive in a list while
+// the rest of it is on its way; if the connection ends there, the message is freed
+// and stays in the list, and the process dies of a later look at it, or in fi_close.
 func fitting(name string, infos []*Info) []*Info {
 	const topTagBit = 1 << 63
 	fit := slices.DeleteFunc(slices.Clone(infos), func(i *Info) bool {
@@ -154,8 +220,15 @@ func fitting(name string, infos []*Info) []*Info {
 }
 
 func rank(i *Info) int {
-	if core(i.Provider()) == "efa" && i.Fabric() != "efa" {
-		return 1
+	switch core(i.Provider()) {
+	case "efa":
+		if i.Fabric() != "efa" {
+			return 1
+		}
+	case "tcp":
+		if !layered(i) {
+			return 1
+		}
 	}
 	return 0
 }
@@ -176,6 +249,8 @@ func explain(name string, err error) error {
 		e.Detail = "libfabric has no such provider while FI_PROVIDER=" + filter + " is set; it has " + strings.Join(known, ", ")
 	case there && core(name) == "shm":
 		e.Detail = "libfabric has the provider, but /dev/shm cannot be written or has too little room: 16 MiB for each processor must be free"
+	case there && strings.HasSuffix(name, ";"):
+		e.Detail = "libfabric " + LibraryVersion().String() + " has it through utility layers only, or has no device or interface here that it could use"
 	case there:
 		e.Detail = "libfabric has the provider, but no device or interface here that it could use"
 	case name == "efa":

@@ -59,3 +59,50 @@ func TestDiscoverNothing(t *testing.T) {
 	require.ErrorIs(t, err, fabric.ErrNotFound)
 	require.GreaterOrEqual(t, fabric.LibraryVersion().Minor+100*fabric.LibraryVersion().Major, 117)
 }
+
+// tcp stands for ofi_rxm over it where there is that, and each has a name of its own.
+func TestChooseOverTCP(t *testing.T) {
+	chosen := func(name string) (string, error) {
+		choice, err := fabric.Choose(fabric.Preference{Providers: []string{name}, Source: "127.0.0.1"})
+		if err != nil {
+			return "", err
+		}
+		return choice.Info.Provider(), nil
+	}
+	for _, name := range []string{"tcp", "tcp;ofi_rxm"} {
+		provider, err := chosen(name)
+		testenv.Need(t, name, err)
+		require.Equal(t, "tcp;ofi_rxm", provider)
+	}
+	provider, err := chosen("tcp;")
+	if fabric.LibraryVersion().Major < 2 {
+		require.ErrorIs(t, err, fabric.ErrNotFound)
+		require.ErrorContains(t, err, "through utility layers only")
+		return
+	}
+	require.NoError(t, err)
+	require.Equal(t, "tcp", provider)
+	infos, err := fabric.Discover(fabric.Hints{Provider: "tcp;", Endpoint: fabric.ReliableDatagram})
+	require.NoError(t, err)
+	for _, i := range infos {
+		require.Equal(t, "tcp", i.Provider())
+	}
+}
+
+// What is wanted is there if the provider has it, and decides nothing.
+func TestChooseWhatIsWanted(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		p := fabric.Preference{Providers: []string{provider}, Wanted: fabric.RemoteMemory, Logger: slog.New(slog.DiscardHandler)}
+		choice, err := fabric.Choose(p)
+		require.NoError(t, err)
+		require.Equal(t, fabric.RemoteMemory, choice.Info.Capabilities()&fabric.RemoteMemory)
+		// None of them has it.
+		p.Wanted = fabric.Multicast
+		choice, err = fabric.Choose(p)
+		require.NoError(t, err)
+		require.Zero(t, choice.Info.Capabilities()&fabric.Multicast)
+		p.Capabilities = fabric.Multicast
+		_, err = fabric.Choose(p)
+		require.ErrorIs(t, err, fabric.ErrNotFound)
+	})
+}

@@ -33,19 +33,11 @@ func membersOf(t *testing.T, count int) []*member {
 	for i := range members {
 		m := &member{domain: d, v: vectorOf(t, d)}
 		members[i] = m
-		var err error
-		m.events, err = f.OpenEventQueue()
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, m.events.Close()) })
-		m.q, err = d.OpenCompletionQueue(64)
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, m.q.Close()) })
-		m.e, err = d.OpenEndpoint()
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, m.e.Close()) })
+		m.events, m.q, m.e = eventsOf(t, f), queueOf(t, d, 64), endpointOf(t, d)
 		require.NoError(t, m.e.Enable(m.v, m.q, m.events))
-		names[i], err = m.e.Name()
+		name, err := m.e.Name()
 		require.NoError(t, err)
+		names[i] = name
 	}
 	for _, m := range members {
 		results, err := m.v.InsertAll(names)

@@ -36,16 +36,8 @@ type exchangeOffice struct {
 func openOffice(t *testing.T, info *fabric.Info) *exchangeOffice {
 	t.Helper()
 	x := &exchangeOffice{info: info}
-	var err error
-	x.fabric, err = info.OpenFabric()
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, x.fabric.Close()) })
-	x.domain, err = x.fabric.OpenDomain(info)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, x.domain.Close()) })
-	x.events, err = x.fabric.OpenEventQueue()
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, x.events.Close()) })
+	x.fabric, x.domain = partsOf(t, info)
+	x.events = eventsOf(t, x.fabric)
 	return x
 }
 

@@ -24,10 +24,7 @@ func openCorner(t *testing.T, info *fabric.Info) *corner {
 
 func (c *corner) queue(t *testing.T) *fabric.CompletionQueue {
 	t.Helper()
-	q, err := c.domain.OpenCompletionQueue(64)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, q.Close()) })
-	return q
+	return queueOf(t, c.domain, 64)
 }
 
 func (c *corner) vector(t *testing.T, config fabric.AddressVectorConfig) *fabric.AddressVector {

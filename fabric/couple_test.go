@@ -45,9 +45,7 @@ func (x *exchangeOffice) answer(t *testing.T, r *fabric.ConnectionRequest) *part
 
 func (x *exchangeOffice) enable(t *testing.T, e *fabric.Endpoint) *party {
 	t.Helper()
-	q, err := x.domain.OpenCompletionQueue(64)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, q.Close()) })
+	q := queueOf(t, x.domain, 64)
 	t.Cleanup(func() { require.NoError(t, e.Close()) })
 	require.NoError(t, e.EnableWith(fabric.Bindings{Send: q, Receive: q, Events: x.events}))
 	return newParty(e, q)

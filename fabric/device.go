@@ -115,6 +115,10 @@ type Attributes struct {
 	// StallsAfterFailure says that a peer keeps, for ever, what is sent to it after
 	// a message that has failed: it waits for that one.
 	StallsAfterFailure bool
+	// RemoteReads says that the device is a RemoteDevice that can read the memory
+	// of peers, and they its. A port of efa says so from libfabric 2.0 on, where
+	// the device itself does it (OptionEFAEmulatedRead).
+	RemoteReads bool
 	// SameHostOnly says that peers on another host cannot be reached.
 	SameHostOnly bool
 	// IP says that LocalAddress is a sockaddr of an IPv4 or IPv6 address.
@@ -145,3 +149,18 @@ const AddressAny Address = ^Address(0)
 // operation's slot and the slot's generation: a slot gives the same token again
 // after 2^31 operations.
 type Token uint64
+
+// RemoteDevice is a Device for OpRead and OpWrite, if its Attributes say so.
+type RemoteDevice interface {
+	Device
+	// RegisterRemote makes buf known for what Register does, for reads into it and
+	// for peers that read it or write to it.
+	RegisterRemote(buf []byte) (RemoteRegistration, error)
+}
+
+// RemoteRegistration is memory that peers may use.
+type RemoteRegistration interface {
+	Registration
+	// RemoteOf is what to tell a peer about a part of it, for Op.Remote.
+	RemoteOf(part []byte) (Remote, error)
+}

@@ -17,12 +17,7 @@ import (
 // third opens one more station beside a and b, which know it from then on.
 func third(t *testing.T, a, b *station) *station {
 	t.Helper()
-	f, err := a.info.OpenFabric()
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, f.Close()) })
-	d, err := f.OpenDomain(a.info)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, d.Close()) })
+	f, d := partsOf(t, a.info)
 	c := openStation(t, f, d, a.info)
 	require.EqualValues(t, 1, a.insert(t, c))
 	require.EqualValues(t, 1, b.insert(t, c))

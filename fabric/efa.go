@@ -63,6 +63,18 @@ func (e *Endpoint) configure(config PortConfig) error {
 	return nil
 }
 
+// readsByDevice says that the device reads memory of peers. Where the provider of efa
+// does it, by messages that ask for it, one for memory that is not registered any more
+// ends the process of whoever is asked; and the message itself would have come as fast.
+func (e *Endpoint) readsByDevice() (bool, error) {
+	if LibraryVersion().Major < 2 {
+		// Before it knows what the peer can do, libfabric 1.17 has the provider read.
+		return false, nil
+	}
+	emulated, err := e.BoolOption(OptionEFAEmulatedRead)
+	return !emulated, err
+}
+
 // An efa provider before libfabric 1.19 calls whatever its device reports an
 // input/output error. deviceErrnos has what later ones call it, by the device's
 // status.

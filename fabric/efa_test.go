@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -64,6 +65,57 @@ func TestUnregisteredBufferForTheDevice(t *testing.T) {
 		for _, op := range ops {
 			require.Equal(t, fabric.Failed, op.Result, op.Kind)
 			require.ErrorIs(t, op.Err, fabric.ErrInvalid, op.Kind)
+		}
+	})
+}
+
+// Messages of many packets to a peer that ends fail once, and only they: the provider
+// says so for each of their packets, also when others have their place already.
+func TestPeerEndsAmidPackets(t *testing.T) {
+	onEFA(t, func(t *testing.T) {
+		for range 10 {
+			a, b := stations(t, "efa", fabric.TaggedMessages)
+			f, d := partsOf(t, b.info)
+			c := openStation(t, f, d, b.info)
+			const lostOnes, lost, count = 8, 1000, 200
+			toC := a.insert(t, c)
+			c.insert(t, a)
+			long := make([]byte, 1<<20)
+			for i := range lostOnes {
+				c.must(t, a, fabric.Op{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Tag: 1, Buf: make([]byte, len(long))})
+				a.must(t, c, fabric.Op{Kind: fabric.OpTaggedSend, Peer: toC, Tag: 1, Buf: long, Context: lost + uint64(i)})
+			}
+			for range 5 {
+				a.turn(t, nil)
+				c.turn(t, nil)
+			}
+			require.NoError(t, c.e.Close())
+			failed, sent := make(map[uint64]int), 0
+			look := func() {
+				for _, done := range a.got {
+					if done.Context >= lost {
+						failed[done.Context]++
+						continue
+					}
+					require.NoError(t, done.Err)
+					sent++
+				}
+				a.got, b.got = nil, nil
+			}
+			for i := range count {
+				b.must(t, a, fabric.Op{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Tag: 2, Buf: make([]byte, 8)})
+				a.must(t, b, fabric.Op{Kind: fabric.OpTaggedSend, Peer: a.peer, Tag: 2, Buf: make([]byte, 8), Context: uint64(i)})
+				look()
+			}
+			for end := time.Now().Add(30 * time.Second); sent < count; look() {
+				require.True(t, time.Now().Before(end), "%d sent", sent)
+				a.turn(t, nil)
+				b.turn(t, nil)
+			}
+			require.NotEmpty(t, failed)
+			for context, times := range failed {
+				require.Equal(t, 1, times, context)
+			}
 		}
 	})
 }

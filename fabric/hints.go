@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/weft-go/weft/cgo"
 )
@@ -10,7 +11,7 @@ import (
 // where it says what it stands for.
 type Hints struct {
 	// Provider is a provider's name; its utility layers are found too ("tcp"
-	// finds "tcp;ofi_rxm"). A list is separated by commas, and "^" before it
+	// finds "tcp;ofi_rxm"), unless it ends with a semicolon ("tcp;"). A list is separated by commas, and "^" before it
 	// means all others.
 	Provider string
 	// Fabric and Domain name a network and an interface or device.
@@ -114,6 +115,9 @@ func messageHints() Hints {
 	}
 }
 
+// bare says that the hints name a provider without utility layers.
+func (h *Hints) bare() bool { return strings.HasSuffix(h.Provider, ";") }
+
 // longestAddress bounds what is taken for an address or a key.
 const longestAddress = 4096
 
@@ -152,7 +156,7 @@ func (h *Hints) raw() cgo.Hints {
 		TxContexts:  h.SendContexts, RxContexts: h.ReceiveContexts,
 		KeySize: h.KeySize, ImmediateSize: h.ImmediateSize,
 		RegionVectors: h.RegionVectors, MaxErrorData: h.MaxErrorData,
-		Provider: h.Provider, Fabric: h.Fabric, Domain: h.Domain, AuthKey: h.AuthorizationKey,
+		Provider: strings.TrimSuffix(h.Provider, ";"), Fabric: h.Fabric, Domain: h.Domain, AuthKey: h.AuthorizationKey,
 		Service: h.Service,
 	}
 	if h.AttributesOnly {

@@ -41,14 +41,19 @@ func Discover(h Hints) ([]*Info, error) {
 		return nil, &Error{Op: "fi_getinfo", Provider: h.Provider, Errno: errno, Detail: detail}
 	}
 	switchOffCache()
+	bare := h.bare()
 	raw, code := cgo.GetInfo(h.raw())
 	if code != 0 {
 		return nil, fail("fi_getinfo", h.Provider, int(code))
 	}
 	var infos []*Info
 	for _, r := range raw {
+		i := newInfo(r)
+		if bare && layered(i) {
+			continue
+		}
 		// Utility layers do not look at the names.
-		if i := newInfo(r); (h.Fabric == "" || i.Fabric() == h.Fabric) && (h.Domain == "" || i.Domain() == h.Domain) {
+		if (h.Fabric == "" || i.Fabric() == h.Fabric) && (h.Domain == "" || i.Domain() == h.Domain) {
 			infos = append(infos, i)
 		}
 	}
@@ -100,6 +105,11 @@ func (i *Info) AddressFormat() AddressFormat { return AddressFormat(i.a.AddressF
 // SourceAddress is the address that an endpoint would be bound to, nil where
 // the provider has not said. The caller may keep it.
 func (i *Info) SourceAddress() []byte { return bytes.Clone(i.a.Source) }
+
+// SourceName is the SourceAddress as people write it, without a port: the address of
+// an interface, on efa the GID of the device. It is empty where the provider has not
+// said, and hexadecimal where weft does not know how the address is written.
+func (i *Info) SourceName() string { return addressName(i.AddressFormat(), i.a.Source) }
 
 // DestinationAddress is the address of the peer that the hints named, or that
 // asked for a connection; nil where there is none. The caller may keep it.
@@ -186,3 +196,6 @@ func core(provider string) string {
 	name, _, _ := strings.Cut(provider, ";")
 	return name
 }
+
+// layered says whether the provider has utility layers.
+func layered(i *Info) bool { return i.Provider() != core(i.Provider()) }

@@ -11,14 +11,18 @@ import (
 // messages of it are still waiting: the process then dies of SIGSEGV. So an
 // endpoint on shm that is closed while another of this process knows it, or is
 // known by it, stays open inside, unused, until that one is closed too or has
-// been removed.
+// been removed. Those that have to do with each other end together, when none of
+// them can look at another any more (receiveUnread).
 type neighbours struct {
 	mu sync.Mutex
 	// all are those that are open inside.
 	all map[*Endpoint]struct{}
+	// ended are the names of those that were. The provider goes on looking for them
+	// where they have been, also for another endpoint of the name.
+	ended map[string]struct{}
 }
 
-var onThisHost = neighbours{all: make(map[*Endpoint]struct{})}
+var onThisHost = neighbours{all: make(map[*Endpoint]struct{}), ended: make(map[string]struct{})}
 
 // neighbour is an endpoint's place among the others. It is the lock of
 // neighbours that guards it.
@@ -39,11 +43,12 @@ func (n *neighbours) join(e *Endpoint) {
 	n.all[e] = struct{}{}
 	n.mu.Unlock()
 	e.hold = func() bool {
-		if !n.retire(e) {
-			return false
+		stays := n.retire(e)
+		if stays {
+			e.giveUp()
 		}
-		e.giveUp()
-		return true
+		e.receiveUnread()
+		return stays
 	}
 }
 
@@ -65,27 +70,36 @@ func (n *neighbours) forget(v *AddressVector, peer Address) {
 	delete(v.names, peer)
 }
 
-// retire says whether an endpoint that is closed for the program must stay.
+// retire says whether an endpoint that is closed for the program must stay: others
+// have to do with it, if only others that stayed.
 func (n *neighbours) retire(e *Endpoint) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	e.neighbour.retired = true
-	if n.known(e) {
-		return true
-	}
-	delete(n.all, e)
-	return false
-}
-
-// known says whether one that the program still uses has to do with e.
-func (n *neighbours) known(e *Endpoint) bool {
 	for other := range n.all {
-		if other != e && !other.neighbour.retired && (knows(other, e) || knows(e, other)) {
+		if other != e && related(e, other) {
 			return true
 		}
 	}
+	n.leave(e)
 	return false
 }
+
+// leave is the end of join.
+func (n *neighbours) leave(e *Endpoint) {
+	delete(n.all, e)
+	n.ended[e.neighbour.name] = struct{}{}
+}
+
+// gone says whether an address is that of an endpoint of this process that is closed.
+func (n *neighbours) gone(address []byte) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	_, ended := n.ended[plainName(address)]
+	return ended
+}
+
+func related(a, b *Endpoint) bool { return knows(a, b) || knows(b, a) }
 
 func knows(e, other *Endpoint) bool {
 	if e.neighbour.vector.shared {
@@ -99,24 +113,59 @@ func knows(e, other *Endpoint) bool {
 	return false
 }
 
-// endAll ends those that stayed and that nobody knows any more: those of the
-// domain, and of domains that are closed. The others are for whoever uses their
-// domain, which may be one goroutine only.
+// endAll ends those that stayed and that nobody has to do with any more.
 func (n *neighbours) endAll(d *Domain) error {
-	var ended []*Endpoint
 	n.mu.Lock()
-	for e := range n.all {
-		if e.neighbour.retired && (e.domain == d || e.domain.closed()) && !n.known(e) {
-			delete(n.all, e)
-			ended = append(ended, e)
-		}
+	ended := n.endable(d)
+	for e := range ended {
+		n.leave(e)
 	}
 	n.mu.Unlock()
 	var all error
-	for _, e := range ended {
+	// Before the first end, which takes memory away that others would look into. To
+	// look at a queue moves what is under way, for which the program need not keep
+	// its buffers any more; but where others have the queue, they have looked.
+	for e := range ended {
+		if q := e.receive; q != nil && q.bound > 1 {
+			e.receiveUnread()
+		}
+	}
+	for e := range ended {
 		all = errors.Join(all, e.release())
 	}
 	return all
+}
+
+// endable are those that stayed, of the domain and of domains that are closed, and
+// have to do with each other alone. The others are for whoever uses their domain,
+// which may be one goroutine only.
+func (n *neighbours) endable(d *Domain) map[*Endpoint]struct{} {
+	can := make(map[*Endpoint]struct{})
+	for e := range n.all {
+		if e.neighbour.retired && (e.domain == d || e.domain.closed()) {
+			can[e] = struct{}{}
+		}
+	}
+	for fewer := true; fewer; {
+		fewer = false
+		for e := range can {
+			if n.heldBack(e, can) {
+				delete(can, e)
+				fewer = true
+			}
+		}
+	}
+	return can
+}
+
+// heldBack says whether an endpoint has to do with one that cannot end.
+func (n *neighbours) heldBack(e *Endpoint, can map[*Endpoint]struct{}) bool {
+	for other := range n.all {
+		if _, ends := can[other]; !ends && related(e, other) {
+			return true
+		}
+	}
+	return false
 }
 
 // plainName is a name without the scheme, which shm of libfabric 2.x leaves out

@@ -16,16 +16,8 @@ import (
 func bare(t *testing.T, provider string) (e *fabric.Endpoint, enable func()) {
 	t.Helper()
 	f, d := domainOf(t, provider, fabric.Messages|fabric.TaggedMessages|fabric.MultiReceiveBuffers)
-	v := vectorOf(t, d)
-	q, err := d.OpenCompletionQueue(64)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, q.Close()) })
-	ev, err := f.OpenEventQueue()
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, ev.Close()) })
-	e, err = d.OpenEndpoint()
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, e.Close()) })
+	v, q, ev := vectorOf(t, d), queueOf(t, d, 64), eventsOf(t, f)
+	e = endpointOf(t, d)
 	enable = sync.OnceFunc(func() { require.NoError(t, e.Enable(v, q, ev)) })
 	t.Cleanup(enable)
 	if provider == "shm" {

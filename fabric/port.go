@@ -32,7 +32,7 @@ type Port struct {
 	closing sync.Mutex
 }
 
-var _ Device = (*Port)(nil)
+var _ RemoteDevice = (*Port)(nil)
 
 // PortConfig adjusts a Port. The zero value works.
 type PortConfig struct {
@@ -51,7 +51,9 @@ type PortConfig struct {
 }
 
 // OpenPort opens what the info describes, which is that of a [Choice], or another
-// one of reliable datagrams. Any goroutine may call it.
+// one of reliable datagrams. With tcp's own endpoints (libfabric 2.x), which Choose
+// does not take by itself, a peer that ends in the middle of a message may end the
+// process. Any goroutine may call it.
 func OpenPort(i *Info, config PortConfig) (port *Port, err error) {
 	if config.Operations == 0 {
 		config.Operations = 1024
@@ -104,14 +106,26 @@ func OpenPort(i *Info, config PortConfig) (port *Port, err error) {
 		Spin:              spin,
 		Notifies:          p.queue.WaitDescriptor() >= 0,
 		KeepsOrder:        i.Send().Order&i.Receive().Order&SendAfterSend != 0,
+		RemoteReads:       i.canReadRemotely(),
 		SameHostOnly:      name == "shm",
 		IP:                i.IP(),
+	}
+	if name == "efa" && p.attributes.RemoteReads {
+		if p.attributes.RemoteReads, err = p.endpoint.readsByDevice(); err != nil {
+			return nil, err
+		}
 	}
 	// Messages have numbers, by which the provider at the receiver goes.
 	p.attributes.StallsAfterFailure = name == "efa" && p.attributes.KeepsOrder
 	p.attributes.KeepLostPeers = p.attributes.SameHostOnly
 	p.attributes.MasksMissWaiting = p.attributes.SameHostOnly && LibraryVersion().Major < 2
 	return p, nil
+}
+
+// canReadRemotely says that memory of peers can be read by its keys as they are.
+func (i *Info) canReadRemotely() bool {
+	const both = RemoteMemory | CanRead | CanBeRead
+	return i.Capabilities()&both == both && i.MemoryMode()&RawKeys == 0
 }
 
 // enter refuses what is asked of a port after Close.
@@ -146,12 +160,21 @@ func (p *Port) Remove(peer Address) error {
 
 // Register implements Device.
 func (p *Port) Register(buf []byte) (Registration, error) {
+	return p.register(buf, AccessMessages)
+}
+
+// RegisterRemote implements RemoteDevice.
+func (p *Port) RegisterRemote(buf []byte) (RemoteRegistration, error) {
+	return p.register(buf, AccessAll)
+}
+
+func (p *Port) register(buf []byte, access Access) (*portRegion, error) {
 	p.registering.Lock()
 	defer p.registering.Unlock()
 	if err := p.enter(); err != nil {
 		return nil, err
 	}
-	region, err := p.domain.Register(buf)
+	region, err := p.domain.RegisterMemory(RegionConfig{Access: access}, buf)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"net"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -48,6 +49,18 @@ func pair(t *testing.T, provider string) (a, b *fabric.Port, toB, toA fabric.Add
 	toA, err = b.Insert(a.LocalAddress())
 	require.NoError(t, err)
 	return a, b, toB, toA
+}
+
+// A port says whether memory of peers can be read: on efa by the device alone.
+func TestReadsByTheDevice(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		choice, err := fabric.Choose(fabric.Preference{Providers: []string{provider}, Source: "127.0.0.1", Capabilities: fabric.RemoteMemory})
+		require.NoError(t, err)
+		port, err := fabric.OpenPort(choice.Info, fabric.PortConfig{})
+		require.NoError(t, err)
+		require.Equal(t, fabrictest.ReadsMemory(provider), port.Attributes().RemoteReads)
+		require.NoError(t, port.Close())
+	})
 }
 
 // exchange turns both ports until each has its completions, waiting in between
@@ -192,6 +205,37 @@ func TestWakeEndsWait(t *testing.T) {
 			case <-time.After(time.Millisecond):
 			}
 		}
+	})
+}
+
+// A wake that has ended a wait does not end the next one as well.
+func TestWakeEndsOneWait(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		a := open(t, provider, fabric.PortConfig{})
+		if !a.Attributes().Notifies {
+			// It sleeps for short times, whoever wakes it.
+			return
+		}
+		const wakes = 40
+		var waits atomic.Int32
+		var over atomic.Bool
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			for !over.Load() {
+				a.Wait(time.Hour)
+				waits.Add(1)
+			}
+		}()
+		for range wakes {
+			before := waits.Load()
+			a.Wake()
+			require.Eventually(t, func() bool { return waits.Load() > before }, time.Minute, time.Millisecond)
+		}
+		require.Less(t, waits.Load(), int32(wakes*3/2))
+		over.Store(true)
+		a.Wake()
+		<-ended
 	})
 }
 

@@ -26,13 +26,21 @@ type CompletionQueue struct {
 	reader *cgo.Turn // for reading without an endpoint
 	table  []slot
 	free   []uint32
-	stray  uint64
+	// resting are slots of operations that have failed, where the provider may say so
+	// again: the next one that fails takes the place of the oldest, and frees it.
+	resting []uint32
+	oldest  int
+	stray   uint64
 
 	// noMessage are the errors of peeks that found nothing, by kind: programs
 	// peek again and again, and each time it is the same.
 	noMessage [OpReceive + 1]*Error
-	// cancelled are completions that libfabric will not give.
-	cancelled []Completion
+	// kept are completions that libfabric will not give, or has given already.
+	kept []Completion
+	// unread are the contexts of receives for what an endpoint has left when it is
+	// closed, if one was.
+	unread cgo.Slots
+	bound  int // endpoints that were ever bound
 }
 
 // slot is weft's half of an operation in flight; libfabric's is in cgo.Slots.
@@ -86,7 +94,11 @@ func (d *Domain) OpenCompletionQueue(size int) (*CompletionQueue, error) {
 	}
 	// A provider may make more entries than asked for, but not fewer.
 	actual = min(max(actual, size), most)
-	slots, ok := cgo.NewSlots(actual)
+	rest := 0
+	if core(d.provider) == "efa" {
+		rest = mostResting
+	}
+	slots, ok := cgo.NewSlots(actual + rest)
 	if !ok {
 		raw.Close()
 		return nil, fail("slots", d.provider, int(syscall.ENOMEM))
@@ -97,7 +109,11 @@ func (d *Domain) OpenCompletionQueue(size int) (*CompletionQueue, error) {
 		return nil, fail("turn", d.provider, int(syscall.ENOMEM))
 	}
 	q.raw, q.slots = raw, slots
-	q.table = make([]slot, actual)
+	q.table = make([]slot, actual+rest)
+	q.resting = make([]uint32, rest)
+	for i := range q.resting {
+		q.resting[i] = uint32(actual + i)
+	}
 	q.free = make([]uint32, actual)
 	for i := range q.free {
 		q.free[i] = uint32(actual - 1 - i)
@@ -136,12 +152,12 @@ func mayBlock(provider string, code cgo.Code) (bool, error) {
 }
 
 // Size is the number of entries, and so of operations that can be in flight.
-func (q *CompletionQueue) Size() int { return len(q.table) }
+func (q *CompletionQueue) Size() int { return len(q.table) - len(q.resting) }
 
 // InFlight is the number of slots in use: of operations whose completion is still
 // to come, of claimed messages, and of what endpoints left behind that were
 // closed with operations in flight.
-func (q *CompletionQueue) InFlight() int { return len(q.table) - len(q.free) }
+func (q *CompletionQueue) InFlight() int { return q.Size() - len(q.free) }
 
 // Strays is the number of completions that belonged to no operation in flight,
 // and were dropped.
@@ -156,6 +172,9 @@ func (q *CompletionQueue) Close() error {
 			return err
 		}
 		q.slots.Free()
+		if q.unread != (cgo.Slots{}) {
+			q.unread.Free()
+		}
 		q.reader.Free()
 		return nil
 	})
@@ -231,6 +250,21 @@ func (q *CompletionQueue) give(index uint32) {
 	q.free = append(q.free, index)
 }
 
+// mostResting is how many failures of others it takes until the slot of an operation
+// that has failed on efa is used again. libfabric 1.17 says so for each packet of a
+// message, one at a time, and would say it of whatever has the slot.
+const mostResting = 1024
+
+// giveLater is give for an operation that has failed.
+func (q *CompletionQueue) giveLater(index uint32) {
+	q.retire(index)
+	if len(q.resting) > 0 {
+		index, q.resting[q.oldest] = q.resting[q.oldest], index
+		q.oldest = (q.oldest + 1) % len(q.resting)
+	}
+	q.free = append(q.free, index)
+}
+
 // cancelAll ends the operations of an endpoint, each with a completion.
 func (q *CompletionQueue) cancelAll(e *Endpoint) {
 	for i := range q.table {
@@ -238,7 +272,7 @@ func (q *CompletionQueue) cancelAll(e *Endpoint) {
 		if !s.busy || s.endpoint != e {
 			continue
 		}
-		q.cancelled = append(q.cancelled, Completion{
+		q.kept = append(q.kept, Completion{
 			Context: s.context, Kind: s.kind, Source: AddressAny, Released: s.flags&MultiReceive != 0,
 			Err: &Error{Op: s.kind.String(), Provider: q.provider, Errno: Errno(syscall.ECANCELED), Detail: "the connection has ended"},
 		})
@@ -274,6 +308,9 @@ func (q *CompletionQueue) finish(t *cgo.Turn, c *cgo.Completion, out *Completion
 	*out = Completion{Source: AddressAny}
 	index, s := q.lookup(c.Token)
 	if s == nil || s.claimed {
+		if unreadKind(c.Token) >= 0 {
+			return false
+		}
 		// shm 2.1 marks it by the immediate alone.
 		if c.Token == cgo.NoToken && c.Err == 0 && c.Flags&(cgo.FlagRemoteWrite|cgo.FlagImmediate) != 0 {
 			out.Kind, out.Len = OpRemoteWrite, int(c.Len)
@@ -308,6 +345,8 @@ func (q *CompletionQueue) finish(t *cgo.Turn, c *cgo.Completion, out *Completion
 		// The provider keeps the message in the context of the peek.
 		s.claimed = true
 		out.Token = Token(uint64(s.generation)<<32 | uint64(index))
+	case c.Err != 0:
+		q.giveLater(index)
 	default:
 		q.give(index)
 	}
@@ -362,9 +401,9 @@ func (q *CompletionQueue) read(completions []Completion, spins, waitMS int) (int
 // reap takes a turn and fills in completions.
 func (q *CompletionQueue) reap(t *cgo.Turn, posts int, completions []Completion, spins, waitMS int) (int, error) {
 	filled := 0
-	if len(q.cancelled) > 0 {
-		filled = copy(completions, q.cancelled)
-		q.cancelled = q.cancelled[filled:]
+	if len(q.kept) > 0 {
+		filled = copy(completions, q.kept)
+		q.kept = q.kept[filled:]
 		spins, waitMS = 0, 0
 	}
 	reaped, code := t.Take(posts, min(len(completions)-filled, len(t.Completions)), bounded(spins), bounded(waitMS))

@@ -30,15 +30,8 @@ func openDomain(t *testing.T, hints fabric.Hints) *site {
 	infos, err := fabric.Discover(hints)
 	testenv.Need(t, hints.Provider+" with "+hints.Capabilities.String()+", memory mode "+hints.MemoryMode.String(), err)
 	s := &site{info: infos[0]}
-	s.fabric, err = s.info.OpenFabric()
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.fabric.Close()) })
-	s.domain, err = s.fabric.OpenDomain(s.info)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.domain.Close()) })
-	s.events, err = s.fabric.OpenEventQueue()
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.events.Close()) })
+	s.fabric, s.domain = partsOf(t, s.info)
+	s.events = eventsOf(t, s.fabric)
 	return s
 }
 
@@ -59,16 +52,7 @@ func (s *site) enable(t *testing.T, forA, forB []fabric.CounterBinding) {
 func (s *site) open(t *testing.T, counters []fabric.CounterBinding) *station {
 	t.Helper()
 	p := &station{info: s.info, domain: s.domain}
-	var err error
-	p.q, err = s.domain.OpenCompletionQueue(512)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, p.q.Close()) })
-	p.v, err = s.domain.OpenAddressVector()
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, p.v.Close()) })
-	p.e, err = s.domain.OpenEndpoint()
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, p.e.Close()) })
+	p.q, p.v, p.e = queueOf(t, s.domain, 512), vectorOf(t, s.domain), endpointOf(t, s.domain)
 	require.NoError(t, p.e.EnableWith(fabric.Bindings{Vector: p.v, Send: p.q, Receive: p.q, Events: s.events, Counters: counters}))
 	return p
 }

@@ -87,6 +87,8 @@ func (w *poller) wait(timeout time.Duration) {
 	}
 	// An error is a deadline or a close, and the caller looks anyway.
 	_ = w.raw.Read(w.ready)
+	// Whoever has woken this wait has not woken the next one.
+	w.woken.Store(false)
 }
 
 // readable looks at the descriptor itself: the network poller tells only of
@@ -206,6 +208,7 @@ func (n *napper) wait(timeout time.Duration) {
 	if n.raw.Control(n.set) == nil && !n.woken.Swap(false) {
 		// An error is a close, and the caller looks anyway.
 		_, _ = n.timer.Read(n.expiry[:])
+		n.woken.Store(false)
 	}
 	n.timed.Store(false)
 }

@@ -35,12 +35,7 @@ func stations(t *testing.T, provider string, caps fabric.Capabilities) (a, b *st
 	infos, err := fabric.Discover(hints)
 	testenv.Need(t, provider+" with "+t.Name(), err)
 	info := infos[0]
-	f, err := info.OpenFabric()
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, f.Close()) })
-	d, err := f.OpenDomain(info)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, d.Close()) })
+	f, d := partsOf(t, info)
 	a, b = openStation(t, f, d, info), openStation(t, f, d, info)
 	a.peer, b.peer = a.insert(t, b), b.insert(t, a)
 	return a, b
@@ -59,19 +54,18 @@ type station struct {
 
 func openStation(t *testing.T, f *fabric.Fabric, d *fabric.Domain, info *fabric.Info) *station {
 	t.Helper()
-	s := &station{info: info, domain: d}
-	ev, err := f.OpenEventQueue()
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, ev.Close()) })
-	s.q, err = d.OpenCompletionQueue(512)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.q.Close()) })
-	s.v, err = d.OpenAddressVector()
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.v.Close()) })
-	s.e, err = d.OpenEndpoint()
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.e.Close()) })
+	return stationAt(t, f, d, info, nil)
+}
+
+// stationAt opens a station that shares a queue, unless it is nil.
+func stationAt(t *testing.T, f *fabric.Fabric, d *fabric.Domain, info *fabric.Info, q *fabric.CompletionQueue) *station {
+	t.Helper()
+	s := &station{info: info, domain: d, q: q}
+	ev := eventsOf(t, f)
+	if q == nil {
+		s.q = queueOf(t, d, 512)
+	}
+	s.v, s.e = vectorOf(t, d), endpointOf(t, d)
 	require.NoError(t, s.e.Enable(s.v, s.q, ev))
 	return s
 }

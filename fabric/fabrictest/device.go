@@ -19,7 +19,8 @@ type Device struct {
 	network    *Network
 	address    string
 	attributes fabric.Attributes
-	limit      int // of unexpected messages
+	limit      int  // of unexpected messages
+	naps       bool // Wait does
 	busy       atomic.Pointer[string]
 
 	// The network's lock guards the rest.

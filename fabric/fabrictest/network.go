@@ -63,6 +63,9 @@ type DeviceConfig struct {
 	UnexpectedLimit int
 	// Spin is what the attributes say about spinning.
 	Spin bool
+	// Naps has Wait end after a millisecond at most, and the attributes say that it
+	// notices nothing.
+	Naps bool
 	// MasksMissWaiting is as in the attributes.
 	MasksMissWaiting bool
 }
@@ -73,6 +76,7 @@ func (n *Network) Open(config DeviceConfig) (*Device, error) {
 	d := &Device{
 		network:     n,
 		limit:       config.UnexpectedLimit,
+		naps:        config.Naps,
 		known:       make(map[*Device]fabric.Address),
 		live:        make(map[fabric.Descriptor]*registration),
 		signalled:   make(chan struct{}),
@@ -87,7 +91,7 @@ func (n *Network) Open(config DeviceConfig) (*Device, error) {
 			NeedsRegistration: config.NeedsRegistration,
 			Spin:              config.Spin,
 			MasksMissWaiting:  config.MasksMissWaiting,
-			Notifies:          true,
+			Notifies:          !config.Naps,
 			KeepsOrder:        true,
 			SameHostOnly:      true,
 		},

@@ -33,6 +33,9 @@ func (d *Device) Wait(timeout time.Duration) {
 	signalled := d.signalled
 	mu.Unlock()
 
+	if d.naps {
+		timeout = min(timeout, time.Millisecond)
+	}
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {

@@ -2,7 +2,8 @@
 // them ran, passed and were unsupported, as a Markdown table of the functional
 // cases of fabtests over the providers.
 //
-//	matrix                             runs go test -json ./fabric
+//	matrix                             runs go test -json ./fabric, and again for
+//	                                   efa, on an emulated device (scripts/with-efa)
 //	matrix -                           reads such a stream from its standard input
 //	matrix -write docs/PROVIDERS.md    also puts the table into the file
 //
@@ -17,6 +18,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 
 	"github.com/weft-go/weft/fabric"
 )
@@ -72,9 +75,39 @@ func run(file string, args []string) error {
 	return nil
 }
 
-// test runs the tests. That some fail is seen in the stream.
+// test runs the tests, with efa on an emulated device.
 func test() ([]result, error) {
-	cmd := exec.Command("go", "test", "-json", "-count=1", "./fabric")
+	results, err := goTest()
+	if err != nil {
+		return nil, err
+	}
+	// It is only for the tests, and not for the compiler.
+	device, err := filepath.Abs("scripts/with-efa")
+	if err != nil {
+		return nil, err
+	}
+	// These look at what all the others together have tried.
+	sums := "-skip=^(TestEveryMethodAfterClose|TestMethodsDuringClose)$"
+	emulated, err := goTest("-exec="+device, "-vet=off", "-run=/^efa$", sums)
+	if err != nil {
+		return nil, fmt.Errorf("on the emulated device: %w", err)
+	}
+	return append(results, about("efa", emulated)...), nil
+}
+
+// about keeps the results of one provider, and failures whatever they are about.
+func about(provider string, results []result) []result {
+	return slices.DeleteFunc(results, func(r result) bool {
+		return providerOf(r.test) != provider && r.verdict != "fail"
+	})
+}
+
+// goTest runs the tests once. That some fail is seen in the stream.
+func goTest(flags ...string) ([]result, error) {
+	cmd := exec.Command("go", append([]string{"test", "-json", "-count=1", "./fabric"}, flags...)...)
+	if len(flags) > 0 {
+		cmd.Env = append(os.Environ(), "WEFT_TEST_PROVIDERS=efa", "WEFT_REQUIRE=efa", "WEFT_EFA_DEVICES=3")
+	}
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {

@@ -106,6 +106,20 @@ Unsupported, and why: what the provider answered, where it answers at all.
 	}
 }
 
+func TestResultsOfOneProvider(t *testing.T) {
+	results := []result{
+		{test: "TestPeek/efa", verdict: "pass"},
+		{test: "TestPeek/efa/x", verdict: "skip"},
+		{test: "TestPeek/tcp", verdict: "pass"},
+		{test: "TestOther", verdict: "pass"},
+		{test: "TestOther", verdict: "fail"},
+	}
+	kept := about("efa", results)
+	if len(kept) != 3 || kept[0].test != "TestPeek/efa" || kept[1].test != "TestPeek/efa/x" || kept[2].verdict != "fail" {
+		t.Errorf("got %v", kept)
+	}
+}
+
 func TestTopicWithoutTest(t *testing.T) {
 	_, err := matrixOf(t, "pass TestInsert/shm\npass TestOther")
 	if err == nil || err.Error() != "no test for: peek (TestPeek TestSuite/*/peek)" {

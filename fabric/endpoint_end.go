@@ -1,0 +1,99 @@
+package fabric
+
+import "errors"
+
+// Cancel asks for the end of an operation in flight. Its completion still comes,
+// with ErrCanceled or as if nothing had happened, and only then its buffer is the
+// caller's. A token whose operation is complete is nothing to cancel, and no
+// error. It does not allocate, but for errors.
+//
+// Implements: int fi_cancel(...)
+func (e *Endpoint) Cancel(token Token) error {
+	if err := e.enter(); err != nil {
+		return err
+	}
+	defer e.leave()
+	if e.turn == nil {
+		return e.notEnabled("fi_cancel")
+	}
+	if e.severed {
+		// Everything has ended.
+		return nil
+	}
+	q := e.send
+	if token&receiveToken != 0 || q == nil {
+		q = e.receive
+	}
+	index, s := q.lookup(uint64(token &^ receiveToken))
+	if s == nil || s.endpoint != e || s.claimed {
+		return nil
+	}
+	code := q.slots.Cancel(e.raw, int(index))
+	if errors.Is(Errno(code), ErrNotFound) || errors.Is(Errno(code), ErrAgain) {
+		// The completion is on its way.
+		return nil
+	}
+	return fail("fi_cancel", e.provider, int(code))
+}
+
+// Close closes the endpoint, and its groups for collectives. ErrBusy says what is
+// still open on it. Operations in flight end without a completion, and their
+// buffers are the caller's again on return; their places in the completion queue
+// are not used again, because it may still hold something about them.
+// On shm, some of it is put off: an endpoint that another of this process has
+// inserted stays open inside until that one is closed or removes it.
+//
+// Implements: int fi_close(...)
+func (e *Endpoint) Close() error {
+	err := e.close(func() error {
+		if err := e.endGroups(false); err != nil {
+			return err
+		}
+		if err := fail("fi_close of endpoint", e.provider, int(e.closeRaw())); err != nil {
+			return err
+		}
+		e.freeUnread()
+		if err := e.endGroups(true); err != nil {
+			return err
+		}
+		if r := e.connection.request; r != nil {
+			r.ended(e)
+		}
+		if e.turn == nil {
+			return nil
+		}
+		e.turn.Free()
+		if !e.abandoned {
+			e.abandon()
+		}
+		return nil
+	})
+	return errors.Join(err, onThisHost.endAll(e.domain))
+}
+
+// giveUp is abandon for an endpoint that stays open inside: what it would still
+// receive must not come into buffers that are the caller's.
+func (e *Endpoint) giveUp() {
+	for _, q := range e.queues() {
+		for i := range q.table {
+			if s := &q.table[i]; s.busy && s.endpoint == e && kinds[s.kind].receive {
+				q.slots.Cancel(e.raw, i)
+			}
+		}
+	}
+	e.abandon()
+}
+
+// abandon gives the operations in flight up.
+func (e *Endpoint) abandon() {
+	e.abandoned = true
+	for _, q := range e.queues() {
+		for i := range q.table {
+			if s := &q.table[i]; s.busy && s.endpoint == e {
+				// The queue may still hold its completion: the slot is not
+				// used again.
+				q.retire(uint32(i))
+			}
+		}
+	}
+}

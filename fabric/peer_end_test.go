@@ -1,0 +1,162 @@
+package fabric_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weft-go/weft/fabric"
+	"github.com/weft-go/weft/internal/testenv"
+)
+
+const strewer = "WEFT_TEST_STREWER"
+
+// A peer in another process that closes its endpoint, or is killed, in the middle
+// of messages that nobody has asked for harms nothing here: its messages come
+// whole or not at all, other peers are as before, and everything can be closed.
+func TestPeerEndsAmidMessages(t *testing.T) {
+	if name := os.Getenv(strewer); name != "" {
+		strewToParent(t, name)
+		return
+	}
+	for _, provider := range []string{"sockets", "tcp", "shm"} {
+		for _, killed := range []bool{false, true} {
+			name := provider + "/closed"
+			if killed {
+				name = provider + "/killed"
+			}
+			t.Run(name, func(t *testing.T) {
+				if provider == "shm" && killed {
+					testenv.Need(t, "killed in the middle of shm", errors.New("a process that is killed while it has the lock of another's queue leaves it locked: fi_cq_read does not return"))
+				}
+				info := strewInfo(t, provider)
+				for seed := range uint64(3) {
+					t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+						// The last of all.
+						t.Cleanup(func() { nothingOpen(t) })
+						peerEnds(t, info, provider, killed, rand.New(rand.NewPCG(seed, 21)))
+					})
+				}
+			})
+		}
+	}
+}
+
+func peerEnds(t *testing.T, info *fabric.Info, provider string, killed bool, random *rand.Rand) {
+	f, d := partsOf(t, info)
+	a, other := openStation(t, f, d, info), openStation(t, f, d, info)
+	toOther, toA := a.insert(t, other), other.insert(t, a)
+	name, err := a.e.Name()
+	require.NoError(t, err)
+
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestPeerEndsAmidMessages$", "-test.count=1")
+	child.Env = append(os.Environ(), fmt.Sprintf("%s=%s %s %d", strewer, provider, hex.EncodeToString(name), random.Uint32()))
+	var said bytes.Buffer
+	child.Stderr = &said
+	orders, err := child.StdinPipe()
+	require.NoError(t, err)
+	answers, err := child.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, child.Start())
+	t.Cleanup(func() {
+		left, _ := filepath.Glob(fmt.Sprintf("/dev/shm/%d:*", child.Process.Pid))
+		for _, file := range left {
+			_ = os.Remove(file)
+		}
+	})
+	heard := make(chan string, 16)
+	go func() {
+		defer close(heard)
+		for lines := bufio.NewScanner(answers); lines.Scan(); {
+			heard <- lines.Text()
+		}
+	}()
+	gathered := gathering{station: a}
+	// hear takes turns until the child has said something.
+	hear := func() string {
+		for {
+			select {
+			case line, ok := <-heard:
+				require.True(t, ok, "the child has ended: %s", &said)
+				return line
+			default:
+				a.turn(t, nil)
+			}
+		}
+	}
+	peer, err := hex.DecodeString(hear())
+	require.NoError(t, err)
+	a.peer, err = a.v.Insert(peer)
+	require.NoError(t, err)
+	fmt.Fprintln(orders, "go")
+	a.strew(t, random, 4)
+	require.Equal(t, "under way", hear())
+	if random.IntN(3) == 0 {
+		gathered.some(t, random)
+	}
+	for range random.IntN(20) {
+		a.turn(t, nil)
+	}
+	if killed {
+		require.NoError(t, child.Process.Kill())
+		require.Error(t, child.Wait())
+	} else {
+		require.NoError(t, orders.Close())
+		require.NoError(t, child.Wait(), "%s", &said)
+	}
+	for range 10 {
+		gathered.some(t, random)
+		// On shm it may have left a's queue with a place that is never filled.
+		if !killed || provider != "shm" {
+			orderly(t, a, other, toOther, toA)
+		}
+	}
+}
+
+// strewToParent is the peer.
+func strewToParent(t *testing.T, what string) {
+	words := strings.Fields(what)
+	parent, err := hex.DecodeString(words[1])
+	require.NoError(t, err)
+	seed, err := strconv.ParseUint(words[2], 10, 64)
+	require.NoError(t, err)
+	info := strewInfo(t, words[0])
+	f, d := partsOf(t, info)
+	s := openStation(t, f, d, info)
+	name, err := s.e.Name()
+	require.NoError(t, err)
+	fmt.Println(hex.EncodeToString(name))
+	orders := bufio.NewScanner(os.Stdin)
+	require.True(t, orders.Scan())
+	s.peer, err = s.v.Insert(parent)
+	require.NoError(t, err)
+	random := rand.New(rand.NewPCG(seed, 4))
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		orders.Scan()
+	}()
+	for begun := false; ; begun = true {
+		s.strew(t, random, 3)
+		if !begun {
+			fmt.Println("under way")
+		}
+		select {
+		case <-ended:
+			require.NoError(t, s.e.Close())
+			return
+		default:
+		}
+	}
+}

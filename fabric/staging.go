@@ -1,0 +1,119 @@
+package fabric
+
+import (
+	"unsafe"
+
+	"github.com/weft-go/weft/cgo"
+)
+
+// stage copies an operation to where C reads it, and says whether there was a
+// slot for it. What cannot be right is left for settle to fail.
+func (e *Endpoint) stage(op *Op, c *cgo.Op, x *cgo.Extra) bool {
+	c.Kind, c.Slot, c.Token, c.Extra = 0, 0, 0, nil
+	// The usual case first: a plain message needs no look at the rest.
+	plain := op.plain()
+	if (!plain || op.Kind == 0) && (op.wrong() != "" || e.emptyTooMuch(op) != "") {
+		return true
+	}
+	if e.undirected && op.Kind == OpReceive && op.Peer != AddressAny {
+		return true
+	}
+	if e.registered && op.unregistered() {
+		return true
+	}
+	kind := &kinds[op.Kind]
+	if e.connection.restricted.Load() {
+		if errno, _ := e.connection.refuses(e, kind.receive); errno != 0 {
+			return true
+		}
+	}
+	c.Peer, c.Tag, c.Ignore = uint64(op.Peer), op.Tag, op.Ignore
+	c.Buf, c.Len = address(op.Buf), uint64(len(op.Buf))
+	c.Descriptor = uintptr(op.Descriptor)
+	if !plain {
+		extend(op, c, x)
+	}
+	if !kind.inject {
+		q := e.queue(op.Kind)
+		if q == nil {
+			return true
+		}
+		if op.Flags&(Claim|Peek) == Claim {
+			index, ok := q.claim(e, op)
+			if !ok {
+				return true
+			}
+			c.Slot, c.Token = q.slots.Address(int(index)), uint64(op.Claimed)
+		} else {
+			if len(q.free) == 0 {
+				return false
+			}
+			index, token := q.take(e, op)
+			c.Slot, c.Token = q.slots.Address(int(index)), uint64(token)
+		}
+	}
+	c.Kind = kind.code
+	return true
+}
+
+// extend fills in what an operation has beyond a buffer, a peer and a tag.
+func extend(op *Op, c *cgo.Op, x *cgo.Extra) {
+	c.Extra = x
+	x.Flags, x.Data = uint64(op.Flags), op.Immediate
+	x.RemoteAddress, x.RemoteKey = op.Remote.Address, op.Remote.Key
+	x.Vectors = uint64(len(op.Vector))
+	for i, b := range op.Vector {
+		x.Vector[i] = cgo.Vector{Base: address(b), Len: uint64(len(b))}
+		x.Descriptor[i] = 0
+		if i < len(op.Descriptors) {
+			x.Descriptor[i] = uintptr(op.Descriptors[i])
+		}
+	}
+	if a := op.Atomic; a != nil {
+		c.Len = uint64(a.values(op))
+		for i := range op.Vector {
+			x.Vector[i].Len /= uint64(a.Type.Size())
+		}
+		x.Datatype, x.Atomic = uint32(a.Type), uint32(a.Operation)
+		x.Compare, x.CompareDescriptor = address(a.Compare), uintptr(a.CompareDescriptor)
+		x.Result, x.ResultDescriptor = address(a.Result), uintptr(a.ResultDescriptor)
+		if a.Operation == AtomicRead && c.Buf == 0 && x.Vectors == 0 {
+			// It has nothing to send, but the efa provider (1.17) copies it
+			// all the same.
+			c.Buf = x.Result
+		}
+	}
+}
+
+func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
+
+// settle tells an operation what became of it, and takes its slot back unless
+// libfabric has it.
+func (e *Endpoint) settle(op *Op, c *cgo.Op) {
+	op.Err = nil
+	if c.Result == 0 {
+		op.Result, op.Token = Posted, Token(c.Token)
+		if c.Slot != 0 && e.send != e.receive && kinds[op.Kind].receive {
+			op.Token |= receiveToken
+		}
+		return
+	}
+	if c.Slot != 0 {
+		q := e.queue(op.Kind)
+		if op.Flags&(Claim|Peek) == Claim && -c.Result == int32(cgo.Again) {
+			q.unclaim(uint32(c.Token))
+		} else {
+			q.give(uint32(c.Token))
+		}
+	}
+	if -c.Result == int32(cgo.Again) {
+		op.Result = Refused
+		return
+	}
+	op.Result = Failed
+	errno, detail := Errno(-c.Result), ""
+	if c.Kind == 0 {
+		errno, detail = e.wrong(op)
+	}
+	op.Err = &Error{Op: op.Kind.String(), Provider: e.provider, Errno: errno, Detail: detail}
+}

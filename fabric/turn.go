@@ -1,0 +1,107 @@
+package fabric
+
+import "runtime"
+
+// turnOps is the most operations that one crossing carries.
+const turnOps = 256
+
+// Turn tries to post every operation of posts, in order, and then reads up to
+// len(completions) completions of the endpoint's queue, in one crossing into C,
+// or in two if it has two queues. It does not block, and does not allocate, but
+// for errors.
+//
+// It sets Result, and where it applies Token and Err, of each operation. After
+// one that was refused the later ones of the same peer and direction are refused
+// untried, so that order is kept. The caller offers them again; of more than 256
+// those beyond are refused too. posts is the caller's again on return, and a
+// buffer is when the completion with its Context has been returned, or on return
+// if it was injected.
+//
+// While there is nothing to read, it looks up to spins more times, where fewer than
+// 0 is 0. reaped is the number of completions filled in, of which some may be of
+// other endpoints with the same queue, and 256 are the most; 0 is normal. With no
+// completions to fill in nothing is read, and on most providers nothing moves. err is
+// about the endpoint or its queue as a whole, never about one operation.
+//
+// Implements: ssize_t fi_send(...), fi_recv(...), fi_inject(...), fi_tsend(...), fi_trecv(...), fi_tinject(...)
+//
+// Implements: ssize_t fi_read(...), fi_write(...), fi_inject_write(...)
+//
+// Implements: ssize_t fi_atomic(...), fi_inject_atomic(...), fi_fetch_atomic(...), fi_compare_atomic(...)
+//
+// Implements: ssize_t fi_cq_read(...), fi_cq_readfrom(...), fi_cq_readerr(...)
+func (e *Endpoint) Turn(posts []Op, completions []Completion, spins int) (reaped int, err error) {
+	return e.takeTurn(posts, completions, spins, 0)
+}
+
+// TurnWait is Turn that, with nothing to read, blocks for up to waitMS
+// milliseconds inside the provider, where fewer than 0 is 0. The thread is blocked,
+// not only the goroutine, and Close waits for it; [CompletionQueue.Signal] ends it early.
+// ErrNotSupported says that the provider cannot block. With two queues, it blocks
+// in that of sends.
+//
+// Implements: ssize_t fi_cq_sread(...), fi_cq_sreadfrom(...)
+func (e *Endpoint) TurnWait(posts []Op, completions []Completion, waitMS int) (reaped int, err error) {
+	for _, q := range []*CompletionQueue{e.send, e.receive} {
+		if q != nil {
+			if err := q.blocks(); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return e.takeTurn(posts, completions, 0, waitMS)
+}
+
+func (e *Endpoint) takeTurn(posts []Op, completions []Completion, spins, waitMS int) (reaped int, err error) {
+	if err := e.enter(); err != nil {
+		return 0, failAll(posts, err)
+	}
+	t := e.turn
+	if t == nil {
+		e.leave()
+		return 0, failAll(posts, e.notEnabled("turn"))
+	}
+	e.pace.step()
+	first, second := e.send, e.receive
+	if first == nil {
+		first, second = second, nil
+	}
+	n := 0
+	for n < len(posts) && n < len(t.Ops) {
+		if !e.stage(&posts[n], &t.Ops[n], &t.Extras[n]) {
+			break
+		}
+		n++
+	}
+	reaped, err = first.reap(t, n, completions, spins, waitMS)
+	for i := range n {
+		e.settle(&posts[i], &t.Ops[i])
+	}
+	for i := n; i < len(posts); i++ {
+		posts[i].Result, posts[i].Err = Refused, nil
+	}
+	if v := e.neighbour.vector; reaped > 0 && v != nil && len(v.newcomers.names) > 0 {
+		v.newcomers.look(reaped)
+	}
+	// C has seen the buffers of injects by address only.
+	runtime.KeepAlive(posts)
+	if second != nil && second != first && reaped < len(completions) {
+		more, failure := second.reap(second.reader, 0, completions[reaped:], 0, 0)
+		reaped += more
+		if err == nil {
+			err = failure
+		}
+	}
+	// Not deferred, which would cost as much as an operation.
+	e.leave()
+	return reaped, err
+}
+
+// failAll says of operations that were not tried why, and not what the last
+// Turn said of those that were in the same place.
+func failAll(posts []Op, err error) error {
+	for i := range posts {
+		posts[i].Result, posts[i].Token, posts[i].Err = Failed, 0, err
+	}
+	return err
+}

@@ -1,0 +1,174 @@
+package fabric
+
+import (
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weft-go/weft/cgo"
+)
+
+// shm of libfabric 2.x looks at each message that nobody has received once more
+// when their endpoint is closed: it writes into the memory of whoever sent it, at a
+// place that is of something else there. If the sender is an endpoint of this process
+// that is closed already, the memory is gone, and the process dies of SIGSEGV. So
+// such messages are received before, into memory that nobody looks at.
+
+// The receives for them belong to no slot of the queue. Each kind has a context of
+// its own, the same for all, and a token.
+var unreadKinds = [...]struct {
+	op    OpKind
+	needs Capabilities
+	token uint64
+}{
+	{OpTaggedReceive, TaggedMessages, cgo.NoToken - 1},
+	{OpReceive, Messages, cgo.NoToken - 2},
+}
+
+const (
+	// unreadAtOnce is how many receives of a kind there are at a time. They stay, so
+	// that what comes in with the last look is not left either.
+	unreadAtOnce = 64
+	// mostUnread bounds how many are received, and how many pages of them, while
+	// others go on sending.
+	mostUnread = 1 << 20
+	pageSize   = 1 << 12
+)
+
+// receiveUnread takes whatever has come to an endpoint that is to be closed. To look
+// for it moves what is under way here as well.
+func (e *Endpoint) receiveUnread() {
+	q := e.receive
+	if olderThanTwo || core(e.provider) != "shm" || q == nil || !q.roomForUnread() {
+		return
+	}
+	if e.unread == nil {
+		if e.unread = scratch.take(); e.unread == nil {
+			return
+		}
+	}
+	defer e.unread.empty()
+	for kind := range unreadKinds {
+		e.postUnread(q, kind, unreadAtOnce)
+	}
+	for taken := 0; taken < mostUnread; {
+		n, code := q.reader.Take(0, len(q.reader.Completions), 0, 0)
+		if code != 0 || n == 0 {
+			return
+		}
+		var again [len(unreadKinds)]int
+		for i := range n {
+			c := &q.reader.Completions[i]
+			if kind := unreadKind(c.Token); kind >= 0 {
+				again[kind]++
+				taken += 1 + int(c.Len/pageSize)
+			} else {
+				q.keep(c, e)
+			}
+		}
+		for kind, count := range again {
+			e.postUnread(q, kind, count)
+		}
+	}
+}
+
+// unreadKind is which of the receives for unread messages a token is of, or -1.
+func unreadKind(token uint64) int {
+	for i, k := range unreadKinds {
+		if k.token == token {
+			return i
+		}
+	}
+	return -1
+}
+
+func (e *Endpoint) postUnread(q *CompletionQueue, kind, count int) {
+	k := unreadKinds[kind]
+	if e.domain.info.Capabilities()&k.needs == 0 {
+		return
+	}
+	for count > 0 {
+		n := min(count, len(e.turn.Ops))
+		for i := range n {
+			e.turn.Ops[i] = cgo.Op{
+				Kind: kinds[k.op].code, Peer: uint64(AddressAny), Ignore: ^uint64(0),
+				Buf: address(e.unread.memory), Len: uint64(len(e.unread.memory)), Slot: q.unread.Address(kind), Token: k.token,
+			}
+		}
+		// With nothing to read, it makes no progress.
+		e.turn.Take(n, 0, 0, 0)
+		count -= n
+	}
+}
+
+// waste is memory for a message of any length, the same for all endpoints: what one
+// writes there another may write over. None of it is there before it is written.
+type waste struct {
+	mu     sync.Mutex
+	users  int
+	memory []byte
+}
+
+var scratch waste
+
+// take returns the memory, or nil if the process cannot have any.
+func (w *waste) take() *waste {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for size := 1 << 40; w.memory == nil; size /= 2 {
+		if size < 1<<20 {
+			return nil
+		}
+		b, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
+		if err == nil {
+			w.memory = b
+		}
+	}
+	w.users++
+	return w
+}
+
+// empty gives what was written back to the system.
+func (w *waste) empty() { _ = unix.Madvise(w.memory, unix.MADV_DONTNEED) }
+
+// give is the end of take.
+func (w *waste) give() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.users--; w.users == 0 {
+		_ = unix.Munmap(w.memory)
+		w.memory = nil
+	}
+}
+
+// freeUnread lets go of the memory, once libfabric has closed the endpoint.
+func (e *Endpoint) freeUnread() {
+	if e.unread != nil {
+		e.unread.give()
+		e.unread = nil
+	}
+}
+
+// roomForUnread makes the contexts of receives for unread messages. They are there
+// until the queue is closed, which may have their completions as long.
+func (q *CompletionQueue) roomForUnread() bool {
+	if q.unread == (cgo.Slots{}) {
+		slots, ok := cgo.NewSlots(len(unreadKinds))
+		if !ok {
+			return false
+		}
+		q.unread = slots
+	}
+	return true
+}
+
+// keep takes a completion that was read while an endpoint is closed, for whoever
+// reads the queue next, unless it is the endpoint's.
+func (q *CompletionQueue) keep(c *cgo.Completion, closing *Endpoint) {
+	_, s := q.lookup(c.Token)
+	own := s != nil && s.endpoint == closing
+	var out Completion
+	if q.finish(q.reader, c, &out) && !own {
+		q.kept = append(q.kept, out)
+	}
+}
