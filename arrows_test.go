@@ -28,27 +28,32 @@ type room struct {
 
 // A name that ends in /... covers the folder and everything below it.
 var rooms = map[string]room{
-	".":                  {plain: true},
-	"cgo":                {plain: true},
-	"fabric":             {imports: "cgo", plain: true},
-	"fabric/fabrictest":  {imports: "fabric internal/testenv", plain: true},
-	"tagged":             {plain: true, pure: true},
-	"efa":                {imports: "tagged fabric", plain: true},
-	"comm":               {imports: "efa tagged fabric", plain: true},
-	"collective":         {imports: "comm efa fabric", plain: true},
-	"bootstrap":          {plain: true},
-	"metrics":            {imports: "efa comm"},
-	"cmd/weft/...":       {imports: "*"},
-	"bench/...":          {imports: "*"},
-	"emulator":           {plain: true},
-	"internal/testenv":   {plain: true},
-	"scripts/coverage":   {plain: true},
-	"scripts/matrix":     {imports: "fabric", plain: true},
-	"scripts/testreport": {plain: true},
+	".":                   {plain: true},
+	"cgo":                 {plain: true},
+	"fabric":              {imports: "cgo", plain: true},
+	"fabric/fabrictest":   {imports: "fabric internal/testenv", plain: true},
+	"tagged":              {plain: true, pure: true},
+	"efa":                 {imports: "tagged fabric internal/frame internal/keepalive internal/proof", plain: true},
+	"comm":                {imports: "efa tagged fabric", plain: true},
+	"collective":          {imports: "comm efa fabric", plain: true},
+	"bootstrap":           {imports: "internal/frame internal/keepalive internal/proof", plain: true},
+	"bootstrap/storetest": {imports: "bootstrap", plain: true},
+	"metrics":             {imports: "efa comm"},
+	"cmd/weft/...":        {imports: "*"},
+	"bench/...":           {imports: "*"},
+	"emulator":            {plain: true},
+	"internal/frame":      {plain: true},
+	"internal/keepalive":  {plain: true},
+	"internal/proof":      {plain: true},
+	"internal/testenv":    {plain: true},
+	"scripts/coverage":    {plain: true},
+	"scripts/matrix":      {imports: "fabric", plain: true},
+	"scripts/testreport":  {plain: true},
 }
 
-// testSupport may be imported by the tests of every package.
-const testSupport = "fabric/fabrictest internal/testenv"
+// testSupport may be imported by the tests of every package: bootstrap, since tests have
+// jobs too.
+const testSupport = "fabric/fabrictest bootstrap bootstrap/storetest internal/testenv"
 
 // impure is what a pure package must not import.
 const impure = "net os syscall time golang.org/x/sys/unix"

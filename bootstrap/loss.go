@@ -1,0 +1,60 @@
+package bootstrap
+
+// gone takes a member out. A cause says that it is lost.
+func (s *Server) gone(m *member, cause error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.members[m.rank] != m {
+		return
+	}
+	delete(s.members, m.rank)
+	close(s.changed)
+	s.changed = make(chan struct{})
+	switch {
+	case cause == nil:
+		s.config.Logger.Debug("weft: rank left the store", "rank", m.rank)
+		s.left[m.rank] = true
+	case s.loss == nil && !s.ending:
+		s.lose(&LostError{Rank: m.rank, Cause: cause})
+	}
+	// The server of a rank is for that job only, and ends with it.
+	if len(s.members) == 0 && s.loss == nil && s.config.Rank < 0 {
+		clear(s.left)
+		s.table.clear()
+	}
+}
+
+// Lose tells all ranks that one is lost, if they do not know of another. For those
+// who know better than its connection, or who know it before there is one.
+func (s *Server) Lose(rank int, cause error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.loss == nil && !s.ending {
+		s.lose(&LostError{Rank: rank, Cause: cause})
+	}
+}
+
+// Ended says that the process of a rank has ended, for those who know. It is lost,
+// and what ended it is why, unless it has left in order; then others cannot join any
+// more.
+func (s *Server) Ended(rank int, cause error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.loss != nil || s.ending:
+	case s.left[rank] || len(s.members) == 0:
+		s.over[rank] = cause
+	default:
+		s.lose(&LostError{Rank: rank, Cause: cause})
+	}
+}
+
+func (s *Server) lose(loss *LostError) {
+	s.loss = loss
+	s.config.Logger.Warn("weft: rank lost", "rank", loss.Rank, "error", loss.Cause)
+	text := bare(loss.Cause)
+	notice := frame{kind: kindLost, payload: append(putRank(nil, loss.Rank), text[:min(len(text), mostReason)]...)}
+	for _, m := range s.members {
+		m.out.put(notice, false)
+	}
+}
