@@ -19,11 +19,11 @@ import (
 // (Under the race detector sync.Pool forgets on purpose, and asan allocates.)
 func TestMessagesDoNotAllocate(t *testing.T) {
 	for _, s := range settings {
-		if s.provider == "" {
+		if s.Provider == "" {
 			// The device in memory is free to allocate.
 			continue
 		}
-		t.Run(s.name, func(t *testing.T) {
+		t.Run(s.Name, func(t *testing.T) {
 			dialed, accepted := newBed(t, s).connect(t, Config{})
 			ctx := context.Background()
 			for _, size := range []int{8, 2000, 20000} {
@@ -63,10 +63,10 @@ func TestMessagesDoNotAllocate(t *testing.T) {
 // Nor do the bytes of a stream, with a deadline or without.
 func TestStreamsDoNotAllocate(t *testing.T) {
 	for _, s := range settings {
-		if s.provider == "" {
+		if s.Provider == "" {
 			continue
 		}
-		t.Run(s.name, func(t *testing.T) {
+		t.Run(s.Name, func(t *testing.T) {
 			dialed, accepted := newBed(t, s).streams(t, Config{})
 			for _, limit := range []time.Time{{}, time.Now().Add(time.Hour)} {
 				require.NoError(t, dialed.SetDeadline(limit))
@@ -101,6 +101,46 @@ func TestStreamsDoNotAllocate(t *testing.T) {
 				}
 			}
 			closeStreams(t, dialed, accepted)
+		})
+	}
+}
+
+// Nor do those that go over several devices.
+func TestRailsDoNotAllocate(t *testing.T) {
+	for _, s := range settings {
+		if s.Provider == "" {
+			continue
+		}
+		t.Run(s.Name, func(t *testing.T) {
+			dialed, accepted := newBed(t, s).connect(t, Config{Rails: 3})
+			size := 2 * min(dialed.piece, railPiece)
+			if skipsRegistered(t, dialed, size) {
+				return
+			}
+			out, in := make([]byte, size), make([]byte, size)
+			begin, written := make(chan struct{}), make(chan error)
+			go func() {
+				for range begin {
+					written <- dialed.WriteMessage(context.Background(), out)
+				}
+			}()
+			var failures []error
+			round := func() {
+				begin <- struct{}{}
+				_, err := accepted.ReadMessage(context.Background(), in)
+				if failed := <-written; err != nil || failed != nil {
+					failures = append(failures, err, failed)
+				}
+			}
+			for range 50 {
+				round()
+			}
+			allocations := testing.AllocsPerRun(50, round)
+			close(begin)
+			require.Empty(t, failures)
+			require.Zero(t, allocations)
+			require.Positive(t, dialed.reactor.Stats().Rails[2].SentBytes)
+			closeBoth(t, dialed, accepted)
 		})
 	}
 }

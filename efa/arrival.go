@@ -27,8 +27,8 @@ func (r *Reactor) completed(op *operation, done *fabric.Completion) {
 	case plainReceive:
 		r.announced(op, done)
 	default:
-		if done.Err != nil && r.attributes.StallsAfterFailure && op.conn != nil {
-			r.stall(op.conn.peer, done.Err)
+		if done.Err != nil && r.attributes.StallsAfterFailure && op.conn != nil && op.purpose != remoteRead {
+			r.stall(op.peer(), done.Err)
 		}
 		r.ended(op, done.Err)
 	}
@@ -48,6 +48,7 @@ func (r *Reactor) receiveAgain(op *operation, err error) {
 		r.breakDownLater(err)
 		return
 	}
+	r.hasty = r.hasty || op.purpose != lengthReceive
 	r.shared.push(op)
 }
 
@@ -59,8 +60,11 @@ func (r *Reactor) ended(op *operation, err error) {
 	case payloadReceive:
 		r.payloadArrived(op, &fabric.Completion{Err: err})
 		return
+	case remoteRead:
+		r.readEnded(op, err)
+		return
 	case messageSend, controlSend:
-		gone := operation{purpose: op.purpose, tag: op.tag, ticket: op.ticket, write: op.write, group: op.group, ahead: op.ahead}
+		gone := operation{purpose: op.purpose, tag: op.tag, ticket: op.ticket, write: op.write, group: op.group, ahead: op.ahead, lane: op.lane}
 		// First out of the list, so that an end that this brings about finds
 		// the connection without it.
 		r.freeOperation(op)
@@ -140,21 +144,27 @@ func (r *Reactor) sender(done *fabric.Completion, want tagged.Kind) (c *Conn, id
 func (r *Reactor) arrivedWhole(c *Conn, id uint32, payload []byte) {
 	in, _ := c.reads.Get(id)
 	c.stats.ReceivedBytes += uint64(len(payload))
-	if id == c.reads.Next() && c.readerFor(int64(len(payload))) {
-		// Straight to whom it is for.
-		k := c.popReader()
-		n := copy(k.buf, payload)
-		_ = c.reads.Finish(id, nil)
-		c.received++
-		c.stats.Direct++
-		r.consume(c)
-		k.finish(n, nil)
-	} else {
+	front := id == c.reads.Next()
+	var reader *call
+	n, direct := 0, true
+	switch {
+	case front && c.handler != nil && !c.held && !c.locallyClosed && c.handler.Message(Progress{r}, payload):
+	case front && c.readerFor(int64(len(payload))):
+		reader = c.popReader()
+		n = copy(reader.buf, payload)
+	default:
 		in.data = r.shelf.take(len(payload))
 		copy(in.data, payload)
-		in.whole = true
-		_ = c.reads.Finish(id, nil)
-		c.received++
+		in.whole, direct = true, false
+	}
+	_ = c.reads.Finish(id, nil)
+	c.received++
+	if direct {
+		c.stats.Direct++
+		r.consume(c)
+	}
+	if reader != nil {
+		reader.finish(n, nil)
 	}
 	r.pump(c)
 	r.answerFlush(c)

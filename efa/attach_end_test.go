@@ -119,12 +119,12 @@ func TestAttachCloseDeadline(t *testing.T) {
 // A peer that is gone ends the connection as soon as the provider says so.
 func TestAttachPeerIsGone(t *testing.T) {
 	for _, s := range []setting{
-		{name: "fake"},
-		{name: "fake-fails", faults: fabrictest.Faults{DeadPeers: fabrictest.DeadPeersFail}},
-		{name: "sockets", provider: "sockets"},
-		{name: "tcp", provider: "tcp"},
+		{Name: "fake"},
+		{Name: "fake-fails", Faults: fabrictest.Faults{DeadPeers: fabrictest.DeadPeersFail}},
+		{Name: "sockets", Provider: "sockets"},
+		{Name: "tcp", Provider: "tcp"},
 	} {
-		t.Run(s.name, func(t *testing.T) {
+		t.Run(s.Name, func(t *testing.T) {
 			b := newBed(t, s)
 			from, to := b.open(t, Config{DrainTimeout: 100 * time.Millisecond}), b.open(t, Config{})
 			x, y := attach(t, from, to, AttachConfig{})
@@ -132,7 +132,7 @@ func TestAttachPeerIsGone(t *testing.T) {
 			exchange(t, 2, y, x, []int{100})
 			require.NoError(t, to.Close())
 			ctx := deadline(t)
-			if s.provider == "tcp" {
+			if s.Provider == "tcp" {
 				// In libfabric 1.17 it may also refuse for ever.
 				short, cancel := context.WithTimeout(ctx, 3*time.Second)
 				defer cancel()
@@ -142,7 +142,7 @@ func TestAttachPeerIsGone(t *testing.T) {
 			for err == nil {
 				err = x.WriteMessage(ctx, make([]byte, 100))
 			}
-			if s.provider == "tcp" && errors.Is(err, context.DeadlineExceeded) {
+			if s.Provider == "tcp" && errors.Is(err, context.DeadlineExceeded) {
 				require.ErrorIs(t, x.Close(), os.ErrDeadlineExceeded)
 				require.NoError(t, y.Close())
 				return
@@ -159,7 +159,7 @@ func TestAttachPeerIsGone(t *testing.T) {
 // Where the provider says nothing, and refuses for ever, calls end by their
 // context and by Close.
 func TestAttachPeerIsSilent(t *testing.T) {
-	b := newBed(t, setting{name: "fake", faults: fabrictest.Faults{DeadPeers: fabrictest.DeadPeersRefuse}})
+	b := newBed(t, setting{Name: "fake", Faults: fabrictest.Faults{DeadPeers: fabrictest.DeadPeersRefuse}})
 	from, to := b.open(t, Config{DrainTimeout: 10 * time.Millisecond}), b.open(t, Config{})
 	x, _ := attach(t, from, to, AttachConfig{})
 	good, goodEnd := attach(t, from, b.open(t, Config{}), AttachConfig{LocalID: 3, RemoteID: 4})

@@ -38,7 +38,7 @@ func eachPlain(t *testing.T, test func(t *testing.T, b *bed)) {
 		r := b.open(t, Config{})
 		c, err := r.Attach(deadline(t), AttachConfig{Address: r.LocalAddress()})
 		if errors.Is(err, fabric.ErrNotSupported) {
-			testenv.Need(t, "Attach on "+b.provider, err)
+			testenv.Need(t, "Attach on "+b.Provider, err)
 		}
 		require.NoError(t, err)
 		require.NoError(t, c.Close())

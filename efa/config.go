@@ -9,17 +9,50 @@ import (
 	"time"
 
 	"github.com/weft-go/weft/fabric"
+	"github.com/weft-go/weft/internal/keepalive"
+	"github.com/weft-go/weft/internal/proof"
 )
+
+// choose chooses the device that the config describes.
+func (c *Config) choose(source string) (*fabric.Choice, error) {
+	p := fabric.Preference{Providers: c.Providers, Require: c.Require, Domains: c.Domains, Source: source, Logger: c.Logger}
+	if c.RemoteReads {
+		p.Wanted = fabric.RemoteMemory
+	}
+	return fabric.Choose(p)
+}
 
 // Config says how a [Reactor] works. The zero value, and nil, work. It must not
 // be changed while in use; several reactors may share it, unless it has a
 // Device.
 type Config struct {
 	// Providers in order of preference; empty means efa, sockets. A dialing
-	// side uses the listener's provider if it is one of these.
+	// side uses the listener's provider if it is one of these. The names are those
+	// of [fabric.Preference].
 	Providers []string
 	// Require forbids any provider but the first.
 	Require bool
+	// Domains are the devices or interfaces to use, by the names that weft info and
+	// fabric.Info.Domain have for them, the first one for all but rails. A provider
+	// that has not got all of them is passed over. Empty means all that there are.
+	Domains []string
+	// Rails is how many devices carry the long messages of a connection, this
+	// side's first one included, where the peer has several as well: a connection
+	// uses as many as both have, and goes on as without where one has none. Messages
+	// of 256 KiB (or less, if the device carries no more at a time) and more go in
+	// pieces of that length over all of them in turn; everything else goes over the
+	// first, and so does all that is attached (Reactor.Attach). A rail that fails
+	// ends the connections that use it, and only these.
+	//
+	// The devices are those of Domains in turn, or all that the provider has; where
+	// there are fewer, several rails share one, each with an endpoint of its own. On
+	// providers with IP addresses all rails are on the first one's interface, unless
+	// Domains has others. At most 16; 0 and 1 mean the first device alone.
+	Rails int
+	// RailDevices are the rails where Device is given, Rails being 0 or one more
+	// than they are: of the same provider, and keeping order (fabric.Attributes).
+	// What is said of Device holds for them too.
+	RailDevices []fabric.Device
 	// Device is what to drive instead of a device of one of the providers. The
 	// reactor closes it; so do Open, Listen and Dial if they fail, whatever the
 	// reason. A config with a Device is for one call only.
@@ -87,8 +120,9 @@ type Config struct {
 	// connection, where the system's keep-alives ask for an answer, before the
 	// peer counts as lost. They come once a second at most, so that it must be at
 	// least 4 s for one of them to get lost without harm; at most it is 24 h. A
-	// process that is alive and does nothing does not count as lost. 0 means
-	// 10 s.
+	// process that is alive and does nothing does not count as lost, unless for so
+	// long it withholds payloads that it has announced, and takes the room of
+	// others by that. 0 means 10 s.
 	PeerTimeout time.Duration
 	// DrainTimeout bounds how long Close waits until the peer has everything.
 	// 0 means 10 s.
@@ -105,9 +139,22 @@ type Config struct {
 	// fabric.ErrNotSupported.
 	EFAOnly bool
 
+	// RemoteReads asks for a device that peers may read memory of this side with,
+	// if the provider has one: see Progress.Expose. The others are taken as well.
+	RemoteReads bool
+
 	// idleCheck is how often the background looks whether callers still drive;
 	// tests make it long, to see that nobody waits for it. 0 means 1 ms.
 	idleCheck time.Duration
+	// readersTime is how long a payload waits for a reader at least, while the device is
+	// busy; see putoff.go. 0 means 1 ms.
+	readersTime time.Duration
+	// railPiece is the longest piece in bytes that goes over a rail; tests make it
+	// short. 0 means 256 KiB.
+	railPiece uint64
+	// patience is how long others wait for room that a connection holds for payloads
+	// of which none comes. 0 means PeerTimeout.
+	patience time.Duration
 }
 
 // withDefaults returns a copy with every zero replaced, or says what is wrong.
@@ -133,10 +180,13 @@ func (c *Config) withDefaults() (Config, error) {
 	set(&d.PeerTimeout, 10*time.Second)
 	set(&d.DrainTimeout, 10*time.Second)
 	set(&d.idleCheck, time.Millisecond)
+	set(&d.readersTime, time.Millisecond)
+	set(&d.railPiece, railPiece)
+	set(&d.patience, d.PeerTimeout)
 	d.EagerLimit = max(d.EagerLimit, 0)
 	// One that is empty, but not nil, was meant to be one.
-	if d.Key != nil && len(d.Key) < leastKey {
-		return d, &ConfigError{Field: "Key", Detail: fmt.Sprintf("%d bytes, at least %d are needed", len(d.Key), leastKey)}
+	if d.Key != nil && len(d.Key) < proof.LeastKey {
+		return d, &ConfigError{Field: "Key", Detail: fmt.Sprintf("%d bytes, at least %d are needed", len(d.Key), proof.LeastKey)}
 	}
 	d.Key = bytes.Clone(d.Key)
 	for _, limit := range []struct {
@@ -153,17 +203,21 @@ func (c *Config) withDefaults() (Config, error) {
 		{"MaxConnections", int64(d.MaxConnections), maxSlots},
 		{"MaxHandshakes", int64(d.MaxHandshakes), 1 << 20},
 		{"EFARetries", int64(d.EFARetries), fabric.RetryForever - 1},
+		{"Rails", int64(d.Rails), mostRails},
 	} {
 		least := int64(1)
-		if limit.name == "EagerLimit" || limit.name == "EFARetries" {
+		if limit.name == "EagerLimit" || limit.name == "EFARetries" || limit.name == "Rails" {
 			least = 0
 		}
 		if limit.value < least || limit.value > limit.most {
 			return d, &ConfigError{Field: limit.name, Detail: fmt.Sprintf("%d is not within %d to %d", limit.value, least, limit.most)}
 		}
 	}
-	if d.PeerTimeout < leastPeerTimeout || d.PeerTimeout > mostPeerTimeout {
-		return d, &ConfigError{Field: "PeerTimeout", Detail: fmt.Sprintf("%v is not within %v to %v", d.PeerTimeout, leastPeerTimeout, mostPeerTimeout)}
+	if err := d.checkRails(); err != nil {
+		return d, err
+	}
+	if d.PeerTimeout < keepalive.Least || d.PeerTimeout > keepalive.Most {
+		return d, &ConfigError{Field: "PeerTimeout", Detail: fmt.Sprintf("%v is not within %v to %v", d.PeerTimeout, keepalive.Least, keepalive.Most)}
 	}
 	for name, t := range map[string]time.Duration{
 		"HelloTimeout": d.HelloTimeout, "HandshakeTimeout": d.HandshakeTimeout, "DrainTimeout": d.DrainTimeout,
@@ -175,12 +229,33 @@ func (c *Config) withDefaults() (Config, error) {
 	return d, nil
 }
 
-// abandon closes the Device of a config of which nothing comes.
+// checkRails says what is wrong with the devices that are given.
+func (c *Config) checkRails() error {
+	given := len(c.RailDevices)
+	var detail string
+	switch {
+	case c.Device == nil && given > 0:
+		detail = "they are for a config with a Device"
+	case given >= mostRails:
+		detail = fmt.Sprintf("%d, at most %d are possible", given, mostRails-1)
+	case c.Device != nil && c.Rails > 1 && c.Rails != 1+given:
+		detail = fmt.Sprintf("%d with a Device, where Rails is %d", given, c.Rails)
+	default:
+		return nil
+	}
+	return &ConfigError{Field: "RailDevices", Detail: detail}
+}
+
+// abandon closes the devices of a config of which nothing comes.
 func (c *Config) abandon(why error) error {
-	if c == nil || c.Device == nil {
+	if c == nil {
 		return why
 	}
-	if err := c.Device.Close(); err != nil {
+	err := closeAll(c.RailDevices)
+	if c.Device != nil {
+		err = errors.Join(c.Device.Close(), err)
+	}
+	if err != nil {
 		return errors.Join(why, err)
 	}
 	return why

@@ -32,9 +32,11 @@ type Conn struct {
 	remoteID   uint32 // on messages to the peer
 	maxMessage int64  // that the peer accepts
 	eagerLimit int    // of both directions
-	piece      int    // the longest message that both devices carry
-	peerWindow uint64 // in bytes
-	features   uint32 // that both sides offered
+	piece      int    // the longest message that both devices carry, or rails take
+	rails      []connRail
+	offered    []*rail // to the peer, of which rails are some
+	peerWindow uint64  // in bytes
+	features   uint32  // that both sides offered
 
 	plain      *plainConn // of an attached connection only
 	operations *operation // in the device, or waiting to be posted
@@ -74,10 +76,21 @@ type Conn struct {
 	// have none for now.
 	receiving int
 	unposted  bool
-	arrived   uint64 // messages announced by their length
-	received  uint64 // messages that are here whole
-	consumed  uint64 // messages that readers have had
-	flushing  flushing
+	// attended says that somebody reads whole messages, and did so when one was there
+	// the last time; putOff that it is in Reactor.putOff, and overdue that nobody has
+	// read since that list was last looked at.
+	attended, putOff, overdue bool
+	// payloadsCome counts the pieces of payloads that came, and payloadsBefore is
+	// what it was when others began to wait for room.
+	payloadsCome, payloadsBefore uint64
+	arrived                      uint64 // messages announced by their length
+	received                     uint64 // messages that are here whole
+	consumed                     uint64 // messages that readers have had
+	flushing                     flushing
+	// handler takes the messages, if there is one; held says that it did not take
+	// the one at the front, and told that it was told of the end.
+	handler    Handler
+	held, told bool
 
 	// The end. failure is why it came, if it was not the orderly one.
 	failure       error
@@ -306,6 +319,9 @@ func (r *Reactor) fail(c *Conn, kind, cause error) {
 	c.failure = &ConnError{Op: "connection", Peer: c.RemoteAddr(), Kind: kind, Cause: cause}
 	c.peerClosed = true
 	r.arbiter.Drop(&c.queue, func(op *operation) { r.cancelled = append(r.cancelled, op) })
+	for i := range c.rails {
+		c.rails[i].sends.Drop(&c.rails[i].queue, func(op *operation) { r.cancelled = append(r.cancelled, op) })
+	}
 	for _, op := range r.cancelled {
 		payload := op.payload
 		r.ended(op, c.failure)
@@ -320,8 +336,7 @@ func (r *Reactor) fail(c *Conn, kind, cause error) {
 	}
 	for op := c.operations; op != nil; op = op.next {
 		if op.posted {
-			r.stats.Crossings++
-			_ = r.device.Cancel(op.token)
+			r.cancel(op)
 		}
 	}
 	r.failWaiting(c, c.failure)
@@ -345,8 +360,14 @@ func (r *Reactor) giveUp(c *Conn) {
 	c.writes.Abandon(c.failure)
 	r.releaseWrites(c)
 	// A stream waits until it has its buffer back.
-	if in, ok := c.reads.Get(c.reads.Next()); ok && in.reader != nil && !in.reader.stream {
+	r.giveUpReads(c)
+	in, ok := c.reads.Get(c.reads.Next())
+	if ok && in.reader != nil && !in.reader.stream {
 		in.abandon(c.error("read", c.failure))
+	}
+	if ok && in.handled && in.receiving() && in.owner == nil {
+		in.owner = &lender{released: make(chan struct{})}
+		r.handBack(c, in, &InFlightError{Err: c.error("read", c.failure), Released: in.owner.released})
 	}
 	r.pump(c)
 	r.giveUpPlace(c)
@@ -368,6 +389,7 @@ func (r *Reactor) releaseConn(c *Conn) {
 		c.peer.lost = c.peer.lost || c.failure != nil
 		r.remove(c.peer)
 	}
+	r.leaveRails(c)
 	r.tellEmptied()
 }
 

@@ -9,6 +9,9 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/weft-go/weft/internal/keepalive"
+	"github.com/weft-go/weft/internal/proof"
 )
 
 // control is the TCP connection beside a connection: made for the handshake,
@@ -18,7 +21,7 @@ type control struct {
 	beneath net.Conn // the TCP connection, if tcp is TLS
 	// The proofs of the frames after the handshake, nil without a key. What is
 	// sent belongs to the progress role, what comes to who reads.
-	sent, came *frameProofs
+	sent, came *proof.Frames
 
 	// Of who reads: the beginning of a frame of which the rest is still to come, and
 	// how many there were since the handshake.
@@ -38,7 +41,7 @@ type control struct {
 // of these in its life, which any socket has room for.
 func (k *control) send(t frameType, count uint64) {
 	body := binary.LittleEndian.AppendUint64(nil, count)
-	frame := appendFrame(nil, t, append(body, k.sent.next(t, body)...))
+	frame := appendFrame(nil, t, append(body, k.sent.Next(body, byte(t))...))
 	if k.beneath == nil {
 		_ = k.tcp.SetWriteDeadline(time.Now().Add(time.Second))
 		// If it cannot be sent, the reading side of the connection finds out why.
@@ -88,6 +91,15 @@ func (k *control) close() {
 	}
 }
 
+// keepAlive has the system find a peer that vanished without a word.
+func (k *control) keepAlive(timeout time.Duration) {
+	tcp := k.tcp
+	if k.beneath != nil {
+		tcp = k.beneath
+	}
+	keepalive.Set(tcp, timeout)
+}
+
 // watch reads the control connection to its end, where the reactor's watcher cannot.
 func (c *Conn) watch() {
 	wear(c.reactor.labels.control)
@@ -131,7 +143,7 @@ func (k *control) read(from io.Reader) (frameType, uint64, error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	if body, err = k.came.check(t, body); err != nil {
+	if body, err = k.came.Check(body, byte(t)); err != nil {
 		return 0, 0, err
 	}
 	if len(body) != 8 {

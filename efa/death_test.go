@@ -1,7 +1,6 @@
 package efa
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -19,88 +18,6 @@ import (
 	"github.com/weft-go/weft/internal/testenv"
 )
 
-// What a peer does on a connection is its first message.
-const (
-	echoes      = "echoes"      // sends every message back
-	staysSilent = "silent"      // reads nothing, writes nothing
-	writesThree = "writesThree" // writes three messages, and is silent
-)
-
-func init() { roles["peer"] = playPeer }
-
-// playPeer listens, and serves every connection as it is asked to.
-func playPeer(orders *bufio.Scanner, arguments []string) error {
-	if len(arguments) > 2 {
-		orders.Scan() // until it may begin
-	}
-	r, err := Open(mortal(&Config{Providers: arguments[:1], Require: true, Logger: quiet}))
-	if err != nil {
-		return err
-	}
-	l, err := r.Listen(context.Background(), arguments[1])
-	if err != nil {
-		return err
-	}
-	fmt.Println("listening", l.Addr())
-	go servePeers(l)
-	for orders.Scan() {
-		// Until the test ends.
-	}
-	return errors.Join(l.Close(), r.Close())
-}
-
-func servePeers(l *Listener) {
-	for {
-		c, err := l.AcceptConn(context.Background())
-		if err != nil {
-			return
-		}
-		go func() { _ = servePeer(c) }()
-	}
-}
-
-func servePeer(c *Conn) error {
-	ctx, buf := context.Background(), make([]byte, 1<<20)
-	n, err := c.ReadMessage(ctx, buf)
-	if err != nil {
-		return err
-	}
-	switch string(buf[:n]) {
-	case writesThree:
-		for i := range 3 {
-			if err := c.WriteMessage(ctx, message(3, i, 6000)); err != nil {
-				return err
-			}
-		}
-	case echoes:
-		for {
-			if n, err = c.ReadMessage(ctx, buf); err == nil {
-				err = c.WriteMessage(ctx, buf[:n])
-			}
-			if err != nil {
-				return errors.Join(err, c.Close())
-			}
-		}
-	}
-	return nil
-}
-
-// mortal has a small window, and would wait for ever for what only the end of the
-// peer ends.
-func mortal(c *Config) *Config {
-	c.WindowMessages, c.WindowBytes, c.DrainTimeout = 4, 64<<10, time.Hour
-	return c
-}
-
-// asked dials, and says what the peer is to do.
-func asked(t *testing.T, r *Reactor, address, what string) *Conn {
-	t.Helper()
-	c, err := r.Dial(deadline(t), address)
-	require.NoError(t, err)
-	require.NoError(t, c.WriteMessage(deadline(t), []byte(what)))
-	return c
-}
-
 // dying are operations of every kind that wait for a peer.
 type dying struct {
 	conns []*Conn
@@ -115,7 +32,7 @@ type dying struct {
 // receiver, or sender, was killed, so that the engine's own behaviour can be seen:
 // docs/PROVIDERS.md has what becomes of longer ones.
 func (b *bed) mostAtDeath() int {
-	if b.provider == "shm" || b.provider == "efa" {
+	if b.Provider == "shm" || b.Provider == "efa" {
 		return 4000
 	}
 	return 100_000
@@ -366,8 +283,8 @@ func (w *witness) end(t *testing.T) {
 // eachProcess runs a test with every provider that reaches another process.
 func eachProcess(t *testing.T, test func(t *testing.T, b *bed)) {
 	for _, s := range settings {
-		if s.provider != "" {
-			t.Run(s.name, func(t *testing.T) { test(t, newBed(t, s)) })
+		if s.Provider != "" {
+			t.Run(s.Name, func(t *testing.T) { test(t, newBed(t, s)) })
 		}
 	}
 }
@@ -383,7 +300,7 @@ func TestPeerIsKilledInLongWrite(t *testing.T) {
 	const most = 100_000
 	eachProcess(t, func(t *testing.T, b *bed) {
 		if b.mostAtDeath() < most {
-			testenv.Need(t, "long messages back from a killed peer on "+b.provider, errors.New("the provider does not give back a message of which the receiver was to fetch a part, until its endpoint is closed"))
+			testenv.Need(t, "long messages back from a killed peer on "+b.Provider, errors.New("the provider does not give back a message of which the receiver was to fetch a part, until its endpoint is closed"))
 		}
 		testPeerIsKilled(t, b, most)
 	})
@@ -394,7 +311,7 @@ func testPeerIsKilled(t *testing.T, b *bed, long int) {
 		t.Run(fmt.Sprintf("silent %v", silent), func(t *testing.T) {
 			givesBack(t)
 			r := b.open(t, *mortal(&Config{}))
-			other, victim := startProcess(t, "peer", b.provider, "127.0.0.1:0"), startProcess(t, "peer", b.provider, "127.0.0.1:0")
+			other, victim := startProcess(t, "peer", b.Provider, "127.0.0.1:0"), startProcess(t, "peer", b.Provider, "127.0.0.1:0")
 			w := watchOver(t, asked(t, r, other.hear(t, "listening"), echoes))
 			address := victim.hear(t, "listening")
 			d := dying{long: long}
@@ -406,12 +323,16 @@ func testPeerIsKilled(t *testing.T, b *bed, long int) {
 			} else {
 				d.flood(t, asked(t, r, address, echoes))
 			}
-			victim.kill(t)
+			if silent {
+				victim.kill(t)
+			} else {
+				victim.killAmid(t, b.Provider)
+			}
 			d.end(t, r, 1)
 			w.goesOn(t)
 
 			// One that comes back in its place is another one.
-			again := startProcess(t, "peer", b.provider, address)
+			again := startProcess(t, "peer", b.Provider, address)
 			require.Equal(t, address, again.hear(t, "listening"))
 			back := watchOver(t, asked(t, r, address, echoes))
 			back.goesOn(t)
@@ -439,7 +360,7 @@ func TestPeerDiesOnTheFake(t *testing.T) {
 				l, err := r.Listen(deadline(t), "127.0.0.1:0")
 				require.NoError(t, err)
 				t.Cleanup(func() { require.NoError(t, l.Close()) })
-				go servePeers(l)
+				go servePeers(l, servePeer)
 				devices, reactors, addresses = append(devices, d), append(reactors, r), append(addresses, l.Addr().String())
 			}
 			r := reactors[0]
@@ -463,7 +384,7 @@ func TestPeerIsStopped(t *testing.T) {
 	eachProcess(t, func(t *testing.T, b *bed) {
 		givesBack(t)
 		r := b.open(t, *mortal(&Config{}))
-		other, peer := startProcess(t, "peer", b.provider, "127.0.0.1:0"), startProcess(t, "peer", b.provider, "127.0.0.1:0")
+		other, peer := startProcess(t, "peer", b.Provider, "127.0.0.1:0"), startProcess(t, "peer", b.Provider, "127.0.0.1:0")
 		w := watchOver(t, asked(t, r, other.hear(t, "listening"), echoes))
 		c := asked(t, r, peer.hear(t, "listening"), echoes)
 		require.NoError(t, c.Flush(deadline(t), FlushRemote))

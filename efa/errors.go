@@ -155,10 +155,20 @@ func (e *InFlightError) Error() string {
 func (e *InFlightError) Unwrap() error { return e.Err }
 
 // DeviceError says that the device itself failed, and with it every connection
-// of its reactor.
-type DeviceError struct{ Err error }
+// of its reactor; or that a rail did, and with it those connections that use it.
+type DeviceError struct {
+	Err error
+	// Rail is the domain of the rail that failed, or its address where the domain
+	// has no name; empty if it was the reactor's first device.
+	Rail string
+}
 
-func (e *DeviceError) Error() string { return "efa: device: " + e.Err.Error() }
+func (e *DeviceError) Error() string {
+	if e.Rail != "" {
+		return "efa: rail " + e.Rail + ": " + e.Err.Error()
+	}
+	return "efa: device: " + e.Err.Error()
+}
 
 // Unwrap returns what the device reported.
 func (e *DeviceError) Unwrap() error { return e.Err }

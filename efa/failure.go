@@ -83,12 +83,22 @@ func (r *Reactor) stall(p *peer, err error) {
 	r.stalled[p.name] = err
 	r.later(func() {
 		for _, c := range slices.Collect(r.connections()) {
-			if c.peer == p {
+			if c.hasPeer(p) {
 				broke := c.broke(err)
 				r.fail(c, broke.Kind, broke.Cause)
 			}
 		}
 	})
+}
+
+// hasPeer says whether a connection goes to an address.
+func (c *Conn) hasPeer(p *peer) bool {
+	for i := range c.rails {
+		if c.rails[i].peer == p {
+			return true
+		}
+	}
+	return c.peer == p
 }
 
 // giveUpPlace has another connection take the place of one of which the device keeps

@@ -14,7 +14,6 @@ import (
 
 	"github.com/weft-go/weft/fabric"
 	"github.com/weft-go/weft/fabric/fabrictest"
-	"github.com/weft-go/weft/internal/testenv"
 )
 
 // A send that the provider reports as failed ends its own connection, with an
@@ -47,7 +46,7 @@ func TestFailedSends(t *testing.T) {
 		268:                                 ErrTransfer, // FI_EOVERRUN
 	} {
 		t.Run(code.Error(), func(t *testing.T) {
-			b := newBed(t, setting{name: "fake", faults: fabrictest.Faults{FailSend: 1, FailSendWith: code}})
+			b := newBed(t, setting{Name: "fake", Faults: fabrictest.Faults{FailSend: 1, FailSendWith: code}})
 			from, to := b.open(t, Config{}), b.open(t, Config{})
 			good, goodEnd := join(t, from, to)
 			bad, badEnd := join(t, from, to)
@@ -99,14 +98,6 @@ func TestFailuresOfProviders(t *testing.T) {
 // directions, and of reads that are given up, is a lost peer to the other side.
 func TestReactorIsClosedUnderLoad(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
-		if fabric.LibraryVersion().Major > 1 {
-			switch b.provider {
-			case "tcp":
-				testenv.Need(t, "closing under load on tcp", errors.New("fi_close of libfabric 2.1 frees some messages twice that came before their receives"))
-			case "shm":
-				testenv.Need(t, "closing under load on shm", errors.New("endpoints of one process of libfabric 2.1 look into each other's memory in fi_close"))
-			}
-		}
 		for _, size := range []int{100, 9000, 16_000, 100_000, 1 << 20} {
 			from, to := b.open(t, Config{}), b.open(t, Config{})
 			var all sync.WaitGroup

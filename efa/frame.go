@@ -5,7 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
+
+	"github.com/weft-go/weft/internal/frame"
+	"github.com/weft-go/weft/internal/proof"
 )
 
 // The control connection carries frames: a header of 8 bytes (magic, version,
@@ -18,17 +22,20 @@ import (
 //	answer        ->            the same of the dialer
 //	              <-   ready
 //
-// with more where there is a key, see proof.go; or, at any point, refusal, with
+// with more where there is a key, see proof.go, or where both sides have rails, see
+// rail_handshake.go; or, at any point, refusal, with
 // the kind of reason in a byte and the reason as text. After that the connection
 // is idle until finish and received, with a count of messages, end it; written
 // may come before. All of it may be in TLS.
 const (
 	frameMagic   = "weft"
 	frameVersion = 2
-	headerSize   = 8
+	headerSize   = len(frameMagic) + 4
 	mostBody     = 1024
 	mostReason   = 500
 )
+
+var frames = frame.Format[frameType]{Magic: frameMagic, Version: frameVersion, MostBody: mostBody}
 
 type frameType uint8
 
@@ -40,6 +47,7 @@ const (
 	frameRefusal   frameType = 5
 	frameChallenge frameType = 6
 	frameProof     frameType = 7
+	frameRails     frameType = 8
 	frameFinish    frameType = 16 // no more messages than this many come, and none are read
 	frameReceived  frameType = 17 // all messages are here, and this many were sent
 	frameWritten   frameType = 18 // no more messages than this many come; reading goes on
@@ -48,12 +56,8 @@ const (
 // hello is the dialer's first frame.
 type hello struct {
 	keyed bool // the dialer has a key, and wants the listener to have it
-	nonce [nonceSize]byte
+	nonce [proof.NonceSize]byte
 }
-
-// helloEnd makes servers of protocols with lines, HTTP above all, answer at
-// once that they do not understand, where they would wait for more.
-const helloEnd = "\r\n\r\n"
 
 func (h *hello) encode() []byte {
 	b := []byte{0}
@@ -61,11 +65,11 @@ func (h *hello) encode() []byte {
 		b[0] = 1
 	}
 	b = append(b, h.nonce[:]...)
-	return append(b, helloEnd...)
+	return append(b, frame.HelloEnd...)
 }
 
 func decodeHello(b []byte) (h hello, err error) {
-	if len(b) != 1+nonceSize+len(helloEnd) || b[0] > 1 || string(b[1+nonceSize:]) != helloEnd {
+	if len(b) != 1+proof.NonceSize+len(frame.HelloEnd) || b[0] > 1 || string(b[1+proof.NonceSize:]) != frame.HelloEnd {
 		return h, fmt.Errorf("%w: a hello of %d bytes that is none", ErrHandshake, len(b))
 	}
 	h.keyed = b[0] == 1
@@ -131,45 +135,31 @@ func decodeRefusal(body []byte) *RefusedError {
 	return e
 }
 
-func appendFrame(b []byte, t frameType, body []byte) []byte {
-	b = append(b, frameMagic...)
-	b = append(b, frameVersion, byte(t))
-	b = binary.LittleEndian.AppendUint16(b, uint16(len(body)))
-	return append(b, body...)
-}
+func appendFrame(b []byte, t frameType, body []byte) []byte { return frames.Append(b, t, body) }
 
-// readFrame reads one frame of a type that is expected here. What it allocates
-// is bounded by mostBody.
+// readFrame reads one frame of a type that is expected here.
 func readFrame(r io.Reader, want ...frameType) (frameType, []byte, error) {
-	var header [headerSize]byte
-	n, err := io.ReadFull(r, header[:])
-	if string(header[:min(n, 4)]) != frameMagic[:min(n, 4)] {
-		return 0, nil, &NotWeftError{Got: header[:n]}
-	}
-	if err != nil {
-		// Nothing more came: that is io.EOF only at the border of a frame.
+	t, body, err := frames.Read(r)
+	var (
+		other   *frame.MagicError
+		version *frame.VersionError
+		long    *frame.LengthError
+	)
+	switch {
+	case errors.As(err, &other):
+		return 0, nil, &NotWeftError{Got: other.Got}
+	case errors.As(err, &version):
+		return 0, nil, fmt.Errorf("%w: %w", ErrHandshake, err)
+	case errors.As(err, &long):
+		return 0, nil, fmt.Errorf("%w: %w", ErrFrameTooLong, err)
+	case err != nil:
 		return 0, nil, err
-	}
-	if header[4] != frameVersion {
-		return 0, nil, fmt.Errorf("%w: the peer speaks version %d of the protocol, this side %d", ErrHandshake, header[4], frameVersion)
-	}
-	t, size := frameType(header[5]), binary.LittleEndian.Uint16(header[6:])
-	if size > mostBody {
-		return 0, nil, fmt.Errorf("%w: %d bytes, where at most %d are allowed", ErrFrameTooLong, size, mostBody)
-	}
-	body := make([]byte, size)
-	if _, err := io.ReadFull(r, body); err != nil {
-		return 0, nil, errors.Join(io.ErrUnexpectedEOF, err)
-	}
-	if t == frameRefusal {
+	case t == frameRefusal:
 		return t, nil, decodeRefusal(body)
+	case !slices.Contains(want, t):
+		return 0, nil, fmt.Errorf("%w: frame %d where %v was expected", ErrHandshake, t, want)
 	}
-	for _, w := range want {
-		if t == w {
-			return t, body, nil
-		}
-	}
-	return 0, nil, fmt.Errorf("%w: frame %d where %v was expected", ErrHandshake, t, want)
+	return t, body, nil
 }
 
 // printable keeps a peer's text from doing things to a terminal.
@@ -197,8 +187,9 @@ type terms struct {
 const (
 	featureGather uint32 = 1 << 0 // several messages in one length message
 	featurePieces uint32 = 1 << 1 // payloads longer than the device's messages, in pieces
+	featureRails  uint32 = 1 << 2 // pieces on several devices; only with featurePieces
 
-	// features are those that this side offers.
+	// features are those that this side always offers.
 	features = featureGather | featurePieces
 )
 

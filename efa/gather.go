@@ -13,15 +13,16 @@ func (op *operation) isNext(ticket tagged.Ticket) bool {
 	return op != nil && ticket == op.ticket+tagged.Ticket(op.group)
 }
 
-// gather adds a message to the operation of an earlier one, and says whether it
+// gather adds a message, in two parts, to the operation of an earlier one, and says whether it
 // could be.
-func (r *Reactor) gather(op *operation, message []byte) bool {
+func (r *Reactor) gather(op *operation, head, message []byte) bool {
 	c := op.conn
-	size := len(op.buf) + tagged.GroupEntry + len(message)
+	n := len(head) + len(message)
+	size := len(op.buf) + tagged.GroupEntry + n
 	if op.group == 1 {
 		size += tagged.GroupEntry
 	}
-	if size > tagged.LengthSize+c.eagerLimit || len(message) > tagged.MaxGrouped {
+	if size > tagged.LengthSize+c.eagerLimit || n > tagged.MaxGrouped {
 		c.gathering = nil
 		return false
 	}
@@ -39,7 +40,7 @@ func (r *Reactor) gather(op *operation, message []byte) bool {
 	if op.group == 1 {
 		end = tagged.BeginGroup(op.buffer.data, end-tagged.LengthSize)
 	}
-	end = tagged.AppendGroup(op.buffer.data, end, message)
+	end = tagged.AppendGroup(op.buffer.data, end, head, message)
 	op.buf, op.kind = op.buffer.data[:end], r.sendKind(end)
 	op.group++
 	c.stats.joined(op.group)

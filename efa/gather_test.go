@@ -53,7 +53,7 @@ func gatheredSize(i int) int {
 // A message that was refused after a flush behind it was begun takes no more
 // messages in: theirs would not be the places in line right behind its own.
 func TestGatherBehindFlush(t *testing.T) {
-	b := newBed(t, setting{name: "fake", faults: fabrictest.Faults{Refuse: 0.5, Seed: 7}})
+	b := newBed(t, setting{Name: "fake", Faults: fabrictest.Faults{Refuse: 0.5, Seed: 7}})
 	dialed, accepted := b.connect(t, Config{})
 	r := dialed.reactor
 	const count = 100

@@ -186,11 +186,11 @@ func TestCloseWriteDrainTimeout(t *testing.T) {
 	dialed, accepted := b.connect(t, Config{DrainTimeout: 50 * time.Millisecond})
 	ctx := deadline(t)
 	from, to := dialed.reactor.device.(*fabrictest.Device), accepted.reactor.device.(*fabrictest.Device)
-	b.network.Partition(from, to)
+	b.Network.Partition(from, to)
 	require.NoError(t, dialed.WriteMessage(ctx, message(1, 0, 10)))
 	require.NoError(t, dialed.CloseWrite())
 	require.ErrorIs(t, dialed.Close(), os.ErrDeadlineExceeded)
-	b.network.Heal(from, to)
+	b.Network.Heal(from, to)
 	// The message may have been on its way, and then it is there.
 	var err error
 	for err == nil {

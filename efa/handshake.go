@@ -2,7 +2,6 @@ package efa
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/weft-go/weft/fabric"
+	"github.com/weft-go/weft/internal/proof"
 	"github.com/weft-go/weft/tagged"
 )
 
@@ -23,12 +23,20 @@ func (r *Reactor) terms(c *Conn) *terms {
 		EagerLimit:     uint32(r.config.EagerLimit),
 		WindowMessages: uint32(r.config.WindowMessages), WindowBytes: uint64(r.config.WindowBytes),
 		MaxMessage: uint64(r.config.MaxMessage), Piece: r.piece(),
-		Features: features,
+		Features: r.features(),
 	}
 	if c != nil {
 		t.Connection = c.id
 	}
 	return t
+}
+
+// features are those that this side offers.
+func (r *Reactor) features() uint32 {
+	if len(r.rails) > 0 {
+		return features | featureRails
+	}
+	return features
 }
 
 // enter gives a connection its place; leaveTable takes it back if the handshake
@@ -47,7 +55,7 @@ func (r *Reactor) enterTable(c *Conn) (err error) {
 
 // agree takes in the peer's terms. From then on, messages from it are accepted.
 func (r *Reactor) agree(c *Conn, t *terms) (err error) {
-	if coreName(t.Provider) != coreName(r.attributes.Provider) {
+	if t.Provider != r.attributes.Provider {
 		return fmt.Errorf("%w: the peer uses provider %s, this side %s", ErrHandshake, t.Provider, r.attributes.Provider)
 	}
 	if r.attributes.SameHostOnly && t.Host != hostIdentity() {
@@ -59,7 +67,7 @@ func (r *Reactor) agree(c *Conn, t *terms) (err error) {
 			return
 		}
 		if cause := r.stalled[string(t.Address)]; cause != nil {
-			err = fmt.Errorf("%w: an earlier message to the peer has failed, and the device at it keeps the later ones; open another reactor: %w", ErrHandshake, cause)
+			err = stalledError(cause)
 			return
 		}
 		if c.peer, err = r.insert(t.Address); err != nil {
@@ -71,6 +79,10 @@ func (r *Reactor) agree(c *Conn, t *terms) (err error) {
 	return err
 }
 
+func stalledError(cause error) error {
+	return fmt.Errorf("%w: an earlier message to the peer has failed, and the device at it keeps the later ones; open another reactor: %w", ErrHandshake, cause)
+}
+
 // take takes over what the peer's terms say.
 func (c *Conn) take(t *terms) {
 	own := c.reactor
@@ -79,9 +91,10 @@ func (c *Conn) take(t *terms) {
 	c.peerWindow = t.WindowBytes
 	c.maxMessage = int64(t.MaxMessage)
 	c.eagerLimit = min(int(t.EagerLimit), own.config.EagerLimit)
-	c.features = features & t.Features
+	c.features = own.features() & t.Features
 	if c.features&featurePieces == 0 {
 		c.maxMessage = min(c.maxMessage, int64(c.piece))
+		c.features &^= featureRails
 	}
 	c.gathers = c.features&featureGather != 0
 	c.credit = tagged.NewSendCredit(uint64(t.WindowMessages), t.WindowBytes)
@@ -98,10 +111,19 @@ func coreName(provider string) string {
 	return name
 }
 
+// exactName is how to ask for just the provider that a listener has: tcp's own
+// endpoints, and those of tcp;ofi_rxm, do not understand each other.
+func exactName(provider string) string {
+	if provider == "tcp" {
+		return "tcp;"
+	}
+	return provider
+}
+
 // admit is the beginning of a handshake on the listener's side: the dialer says
 // hello, and proves that it has the key if there is one. The session is nil if
 // there is none.
-func (r *Reactor) admit(o *opening) (*session, error) {
+func (r *Reactor) admit(o *opening) (*proof.Session, error) {
 	_, body, err := o.read(frameHello)
 	var not *NotWeftError
 	if errors.As(err, &not) && o.takeTLS(not) {
@@ -122,21 +144,20 @@ func (r *Reactor) admit(o *opening) (*session, error) {
 	case key == nil:
 		return nil, nil
 	}
-	challenge := make([]byte, nonceSize)
-	_, _ = rand.Read(challenge) // does not fail
+	challenge := proof.NewNonce()
 	exporter, err := o.exporter()
 	if err != nil {
 		return nil, err
 	}
-	s := newSession(key, body, challenge, exporter)
-	if err := o.write(frameChallenge, challenge); err != nil {
+	s := newSession(key, body, challenge[:], exporter)
+	if err := o.write(frameChallenge, challenge[:]); err != nil {
 		return nil, err
 	}
-	_, proof, err := o.read(frameProof)
+	_, sealed, err := o.read(frameProof)
 	if err != nil {
 		return nil, err
 	}
-	rest, err := s.open(keyLabel, proof)
+	rest, err := s.Open(keyLabel, sealed)
 	if err == nil && len(rest) > 0 {
 		err = fmt.Errorf("%w: %d bytes behind the proof", ErrHandshake, len(rest))
 	}
@@ -165,14 +186,14 @@ func (r *Reactor) accept(ctx context.Context, o *opening, config *tls.Config) (*
 			return err
 		}
 		mine := r.terms(c).encode()
-		if err := o.write(frameOffer, s.seal(offerLabel, mine)); err != nil {
+		if err := o.write(frameOffer, s.Seal(offerLabel, mine)); err != nil {
 			return err
 		}
 		_, body, err := o.read(frameAnswer)
 		if err != nil {
 			return err
 		}
-		answer, err := s.open(answerLabel, body, mine)
+		answer, err := s.Open(answerLabel, body, mine)
 		if err != nil {
 			return err
 		}
@@ -183,8 +204,13 @@ func (r *Reactor) accept(ctx context.Context, o *opening, config *tls.Config) (*
 		if err := r.agree(c, &theirs); err != nil {
 			return err
 		}
-		c.control.came, c.control.sent = s.frames()
-		return o.write(frameReady, s.seal(readyLabel, nil, mine, answer))
+		if c.features&featureRails != 0 {
+			if err := r.exchangeRails(c, o, s, true, mine, answer); err != nil {
+				return err
+			}
+		}
+		c.control.came, c.control.sent = s.Frames()
+		return o.write(frameReady, s.Seal(readyLabel, nil, mine, answer))
 	}()
 	if ended := limit.lift(); ended != nil {
 		err = ended
@@ -275,9 +301,9 @@ func (c Config) openFor(offer *terms, tcp net.Conn) (*Reactor, error) {
 	if c.Require {
 		allowed = allowed[:1]
 	}
-	name := coreName(offer.Provider)
-	if !slices.ContainsFunc(allowed, func(p string) bool { return coreName(p) == name }) {
-		return nil, fmt.Errorf("%w: the listener uses provider %s, and this side allows only %s", ErrHandshake, name, strings.Join(allowed, ", "))
+	name := exactName(offer.Provider)
+	if !slices.ContainsFunc(allowed, func(p string) bool { return p == name || p == coreName(name) }) {
+		return nil, fmt.Errorf("%w: the listener uses provider %s, and this side allows only %s", ErrHandshake, offer.Provider, strings.Join(allowed, ", "))
 	}
 	c.Providers, c.Require = []string{name}, true
 	return open(c, sourceFor(offer.Address, tcp))
@@ -306,7 +332,7 @@ func dialOver(ctx context.Context, o *opening, config Config, tls *tls.Config, r
 			return err
 		}
 		// Before any of it is believed.
-		offer, err := s.open(offerLabel, sealed)
+		offer, err := s.Open(offerLabel, sealed)
 		if err != nil {
 			return err
 		}
@@ -326,17 +352,22 @@ func dialOver(ctx context.Context, o *opening, config Config, tls *tls.Config, r
 			return err
 		}
 		mine := r.terms(c).encode()
-		if err := o.write(frameAnswer, s.seal(answerLabel, mine, offer)); err != nil {
+		if err := o.write(frameAnswer, s.Seal(answerLabel, mine, offer)); err != nil {
 			return err
+		}
+		if c.features&featureRails != 0 {
+			if err := r.exchangeRails(c, o, s, false, offer, mine); err != nil {
+				return err
+			}
 		}
 		_, ready, err := o.read(frameReady)
 		if err != nil {
 			return err
 		}
-		if ready, err = s.open(readyLabel, ready, offer, mine); err == nil && len(ready) > 0 {
+		if ready, err = s.Open(readyLabel, ready, offer, mine); err == nil && len(ready) > 0 {
 			err = fmt.Errorf("%w: a frame %d of %d bytes too many", ErrHandshake, frameReady, len(ready))
 		}
-		c.control.sent, c.control.came = s.frames()
+		c.control.sent, c.control.came = s.Frames()
 		return err
 	}()
 	if ended := limit.lift(); ended != nil {
@@ -361,9 +392,8 @@ func dialOver(ctx context.Context, o *opening, config Config, tls *tls.Config, r
 
 // introduce is the beginning of a handshake on the dialer's side. It returns
 // the offer, with the proof in front of it if there is a key.
-func (o *opening) introduce(key []byte) (s *session, offer []byte, err error) {
-	mine := hello{keyed: key != nil}
-	_, _ = rand.Read(mine.nonce[:]) // does not fail
+func (o *opening) introduce(key []byte) (s *proof.Session, offer []byte, err error) {
+	mine := hello{keyed: key != nil, nonce: proof.NewNonce()}
 	said := mine.encode()
 	if err := o.write(frameHello, said); err != nil {
 		return nil, nil, err
@@ -380,15 +410,15 @@ func (o *opening) introduce(key []byte) (s *session, offer []byte, err error) {
 		return nil, body, nil
 	case key == nil:
 		return nil, nil, fmt.Errorf("%w: the listener requires a key, and this side has none", ErrUnauthorized)
-	case len(body) != nonceSize:
-		return nil, nil, fmt.Errorf("%w: a nonce of %d bytes, and not %d", ErrHandshake, len(body), nonceSize)
+	case len(body) != proof.NonceSize:
+		return nil, nil, fmt.Errorf("%w: a nonce of %d bytes, and not %d", ErrHandshake, len(body), proof.NonceSize)
 	}
 	exporter, err := o.exporter()
 	if err != nil {
 		return nil, nil, err
 	}
 	s = newSession(key, said, body, exporter)
-	if err := o.write(frameProof, s.seal(keyLabel, nil)); err != nil {
+	if err := o.write(frameProof, s.Seal(keyLabel, nil)); err != nil {
 		return nil, nil, err
 	}
 	_, offer, err = o.read(frameOffer)

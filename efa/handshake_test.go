@@ -19,7 +19,7 @@ import (
 	"github.com/weft-go/weft/fabric/fabrictest"
 )
 
-var plain = setting{name: "fake"}
+var plain = setting{Name: "fake"}
 
 func TestDialNothing(t *testing.T) {
 	b := newBed(t, plain)
@@ -161,7 +161,7 @@ func TestRefusals(t *testing.T) {
 		require.NoError(t, again.CloseNow())
 	})
 	t.Run("another provider", func(t *testing.T) {
-		one, two := newBed(t, plain), newBed(t, setting{name: "other", device: fabrictest.DeviceConfig{Provider: "other"}})
+		one, two := newBed(t, plain), newBed(t, setting{Name: "other", Device: fabrictest.DeviceConfig{Provider: "other"}})
 		to, from := one.open(t, Config{}), two.open(t, Config{})
 		l, err := to.Listen(deadline(t), "127.0.0.1:0")
 		require.NoError(t, err)
@@ -171,6 +171,30 @@ func TestRefusals(t *testing.T) {
 		require.ErrorContains(t, err, "the peer uses provider fake, this side other")
 		_, err = Dial(deadline(t), l.Addr().String(), &Config{Providers: []string{"tcp", "shm"}, Logger: quiet})
 		require.ErrorContains(t, err, "the listener uses provider fake, and this side allows only tcp, shm")
+	})
+	t.Run("another layer", func(t *testing.T) {
+		own := Config{Providers: []string{"tcp;"}, Logger: quiet}
+		l, err := Listen(deadline(t), "127.0.0.1:0", &own)
+		if fabric.LibraryVersion().Major < 2 {
+			require.ErrorContains(t, err, "through utility layers only")
+			return
+		}
+		require.NoError(t, err)
+		defer func() { require.NoError(t, l.Close()) }()
+		require.Equal(t, "tcp", l.Provider())
+		layered := newBed(t, setting{Name: "tcp", Provider: "tcp"}).open(t, Config{})
+		_, err = layered.Dial(deadline(t), l.Addr().String())
+		require.ErrorContains(t, err, "the peer uses provider tcp, this side tcp;ofi_rxm")
+		_, err = Dial(deadline(t), l.Addr().String(), &Config{Providers: []string{"tcp;ofi_rxm"}, Logger: quiet})
+		require.ErrorContains(t, err, "the listener uses provider tcp, and this side allows only tcp;ofi_rxm")
+		for _, name := range []string{"tcp", "tcp;"} {
+			dialed, err := Dial(deadline(t), l.Addr().String(), &Config{Providers: []string{name}, Logger: quiet})
+			require.NoError(t, err)
+			require.Equal(t, "tcp", dialed.Provider())
+			accepted, err := l.AcceptConn(deadline(t))
+			require.NoError(t, err)
+			closeBoth(t, dialed, accepted)
+		}
 	})
 	t.Run("another host", func(t *testing.T) {
 		b := newBed(t, plain)
@@ -205,15 +229,19 @@ func TestUnknownFeatures(t *testing.T) {
 }
 
 func TestListenAndDialOwnTheirDevices(t *testing.T) {
-	for _, s := range settings[4:] {
-		t.Run(s.name, func(t *testing.T) {
+	for _, s := range fabrictest.OnProviders() {
+		t.Run(s.Name, func(t *testing.T) {
 			newBed(t, s)
 			ctx := deadline(t)
-			config := &Config{Providers: []string{s.provider}, Logger: quiet}
+			config := &Config{Providers: []string{s.Provider}, Logger: quiet}
 			for _, address := range []string{"127.0.0.1:0", ":0"} {
+				if address == ":0" && (s.Provider == "sockets" || s.Provider == "tcp") {
+					// Other interfaces come and go while other tests make networks.
+					config.Domains = []string{"lo"}
+				}
 				l, err := Listen(ctx, address, config)
 				require.NoError(t, err)
-				require.True(t, strings.HasPrefix(l.Provider(), s.provider))
+				require.True(t, strings.HasPrefix(l.Provider(), s.Provider))
 				_, port, err := net.SplitHostPort(l.Addr().String())
 				require.NoError(t, err)
 				dialed, err := Dial(ctx, net.JoinHostPort("127.0.0.1", port), config)

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weft-go/weft/internal/proof"
 )
 
 // between is somebody on the way from dialers to a listener who sees every
@@ -221,7 +223,7 @@ func TestReplayedOffer(t *testing.T) {
 func TestReflectedProof(t *testing.T) {
 	from, to, _ := keyed(t)
 	terms := to.terms(&Conn{id: 7}).encode()
-	err := dialScript(t, from, make([]byte, nonceSize), func(proof []byte) []byte { return append(slices.Clone(proof), terms...) })
+	err := dialScript(t, from, make([]byte, proof.NonceSize), func(proof []byte) []byte { return append(slices.Clone(proof), terms...) })
 	require.ErrorIs(t, err, ErrUnauthorized)
 	require.Empty(t, from.peers, "no address was taken from it")
 }
@@ -348,7 +350,7 @@ func TestGarbageAfterTheHandshake(t *testing.T) {
 		"too long":    append([]byte("weft\x02\x10"), 0xff, 0xff),
 		"wrong order": appendFrame(nil, frameHello, make([]byte, 8)),
 		"too short":   appendFrame(nil, frameFinish, []byte{1, 2, 3}),
-		"with proof":  appendFrame(nil, frameReceived, make([]byte, 8+proofSize)),
+		"with proof":  appendFrame(nil, frameReceived, make([]byte, 8+proof.Size)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			one, other := join(t, from, to)

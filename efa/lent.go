@@ -115,6 +115,15 @@ type lentPool struct {
 type lentChunk struct {
 	arena *fabric.Arena
 	out   int
+	rails []fabric.Descriptor // for each rail, where devices need that
+}
+
+// descriptorFor is what an operation on the buffer has.
+func (b *Buffer) descriptorFor(op *operation) fabric.Descriptor {
+	if l := op.rail(); l != nil && len(b.chunk.rails) > 0 {
+		return b.chunk.rails[l.index]
+	}
+	return b.descriptor
 }
 
 const (
@@ -165,15 +174,18 @@ func (r *Reactor) growLent(class int) error {
 		return err
 	}
 	var descriptor fabric.Descriptor
+	chunk := &lentChunk{arena: arena}
 	if r.attributes.NeedsRegistration {
 		r.do(func() {
 			if err = r.broken; err != nil {
 				return
 			}
 			var region fabric.Registration
-			if region, err = r.device.Register(arena.Bytes()); err == nil {
-				descriptor = region.Descriptor()
+			if region, err = r.device.Register(arena.Bytes()); err != nil {
+				return
 			}
+			descriptor = region.Descriptor()
+			chunk.rails, err = r.registerOnRails(arena.Bytes())
 		})
 	}
 	if err != nil {
@@ -185,7 +197,6 @@ func (r *Reactor) growLent(class int) error {
 	if p.closed {
 		return errors.Join(net.ErrClosed, arena.Close())
 	}
-	chunk := &lentChunk{arena: arena}
 	p.chunks = append(p.chunks, chunk)
 	for memory := arena.Bytes(); len(memory) >= size; memory = memory[size:] {
 		p.free[class] = append(p.free[class], &Buffer{

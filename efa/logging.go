@@ -25,6 +25,10 @@ func (r *Reactor) logOpen() {
 		"max_message", r.config.MaxMessage, "eager_limit", r.config.EagerLimit,
 		"window_messages", r.config.WindowMessages, "window_bytes", r.config.WindowBytes,
 		"max_connections", r.config.MaxConnections, "max_operations", r.attributes.MaxOperations)
+	for _, l := range r.rails {
+		r.log.Info("weft: rail opened", "domain", l.attributes.Domain, "endpoint", printable(l.address),
+			"max_operations", l.attributes.MaxOperations)
+	}
 }
 
 // logClosed is the end of a reactor, with what it has carried.
@@ -41,7 +45,7 @@ func (r *Reactor) logClosed(err error) {
 func (c *Conn) logOpened() {
 	if c.debugs() {
 		c.reactor.log.Debug("weft: connection opened", "peer", c.RemoteAddr(), "connection", c.id,
-			"max_message", c.maxMessage, "eager_limit", c.eagerLimit, "window_bytes", c.peerWindow)
+			"max_message", c.maxMessage, "eager_limit", c.eagerLimit, "window_bytes", c.peerWindow, "rails", c.Rails())
 	}
 }
 

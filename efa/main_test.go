@@ -10,9 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/weft-go/weft/fabric"
 	"github.com/weft-go/weft/fabric/fabrictest"
-	"github.com/weft-go/weft/internal/testenv"
 )
 
 func TestMain(m *testing.M) {
@@ -25,55 +23,27 @@ const patience = 60 * time.Second
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// setting is one kind of device to run a test on.
-type setting struct {
-	name     string
-	provider string // empty: the device in memory
-	faults   fabrictest.Faults
-	device   fabrictest.DeviceConfig
-}
+type setting = fabrictest.Setting
 
-var settings = append([]setting{
-	{name: "fake"},
-	{name: "fake-faults", faults: fabrictest.Faults{Reorder: 0.6, Refuse: 0.3, Delay: 3}},
-	{name: "fake-registered", faults: fabrictest.Faults{Reorder: 0.3, RefuseEveryOther: true}, device: fabrictest.DeviceConfig{NeedsRegistration: true, MaxInject: 16}},
-	{name: "fake-narrow", device: fabrictest.DeviceConfig{MaxOperations: 8, UnexpectedLimit: 16, MasksMissWaiting: true}},
-}, onProviders()...)
-
-func onProviders() (settings []setting) {
-	for _, provider := range testenv.Providers() {
-		settings = append(settings, setting{name: provider, provider: provider})
-	}
-	return settings
-}
+var settings = fabrictest.Settings(
+	setting{Name: "fake-narrow", Device: fabrictest.DeviceConfig{MaxOperations: 8, UnexpectedLimit: 16, MasksMissWaiting: true}},
+	setting{Name: "fake-naps", Faults: fabrictest.Faults{Reorder: 0.3, Refuse: 0.3, Delay: 2}, Device: fabrictest.DeviceConfig{Spin: true, Naps: true}},
+	setting{Name: "fake-rails", Rails: 3, Faults: fabrictest.Faults{Reorder: 0.3, Refuse: 0.1, Delay: 3}, Device: fabrictest.DeviceConfig{MaxOperations: 64}},
+)
 
 // bed is a device setting at work: it opens reactors that reach each other.
-type bed struct {
-	setting
-	network *fabrictest.Network
-}
+type bed struct{ *fabrictest.Bed }
 
 // each runs a test in every setting.
 func each(t *testing.T, test func(t *testing.T, b *bed)) {
 	for _, s := range settings {
-		t.Run(s.name, func(t *testing.T) { test(t, newBed(t, s)) })
+		t.Run(s.Name, func(t *testing.T) { test(t, newBed(t, s)) })
 	}
 }
 
 func newBed(t *testing.T, s setting) *bed {
 	t.Helper()
-	b := &bed{setting: s}
-	if s.provider != "" {
-		_, err := fabric.Choose(fabric.Preference{Providers: []string{s.provider}, Source: "127.0.0.1", Logger: quiet})
-		testenv.Need(t, s.provider, err)
-	} else {
-		b.network = fabrictest.NewNetwork(s.faults)
-		t.Cleanup(func() {
-			if t.Failed() {
-				t.Logf("seed %d", b.network.Seed())
-			}
-		})
-	}
+	b := &bed{fabrictest.NewBed(t, s)}
 	leaks := goleak.IgnoreCurrent()
 	t.Cleanup(func() { goleak.VerifyNone(t, leaks) })
 	return b
@@ -82,12 +52,16 @@ func newBed(t *testing.T, s setting) *bed {
 func (b *bed) open(t *testing.T, config Config) *Reactor {
 	t.Helper()
 	config.Logger = quiet
-	if b.network != nil {
-		device, err := b.network.Open(b.device)
-		require.NoError(t, err)
-		config.Device = device
+	if config.Rails == 0 {
+		config.Rails, config.railPiece = b.Rails, 3000
+	}
+	if b.Network != nil {
+		config.Device = b.Open(t)
+		for range config.Rails - 1 {
+			config.RailDevices = append(config.RailDevices, b.Open(t))
+		}
 	} else {
-		config.Providers, config.Require = []string{b.provider}, true
+		config.Providers, config.Require = []string{b.Provider}, true
 	}
 	c, err := config.withDefaults()
 	require.NoError(t, err)

@@ -14,16 +14,19 @@ import (
 func (r *Reactor) sendEager(w *write, buf []byte) bool {
 	c := w.conn
 	c.stats.Eager++
-	id, ticket := c.nextID(len(buf)), c.writes.Push(w, 1)
-	if c.gathers && c.gathering.isNext(ticket) && r.gather(c.gathering, buf) {
+	head := w.head[:w.headed]
+	size := len(head) + len(buf)
+	id, ticket := c.nextID(size), c.writes.Push(w, 1)
+	if c.gathers && c.gathering.isNext(ticket) && r.gather(c.gathering, head, buf) {
 		return true
 	}
-	op := r.lengthMessage(c, id, ticket, tagged.LengthSize+len(buf), len(buf), 1)
+	op := r.lengthMessage(c, id, ticket, tagged.LengthSize+size, size, 1)
 	if op == nil {
 		return false
 	}
-	copy(op.buf[tagged.LengthSize:], buf)
-	if c.gathers && len(buf) <= tagged.MaxGrouped {
+	copy(op.buf[tagged.LengthSize:], head)
+	copy(op.buf[tagged.LengthSize+len(head):], buf)
+	if c.gathers && size <= tagged.MaxGrouped {
 		op.group = 1
 		c.gathering = op
 	}
@@ -49,7 +52,7 @@ func (r *Reactor) sendPair(w *write, buf []byte, copies bool) {
 		buf = w.nextPart()
 	}
 	c.stats.payload(len(buf), n)
-	payload, err := r.payload(w, buf, tagged.PayloadTag(c.remoteID, id), ticket, copies)
+	payload, err := r.payload(w, buf, tagged.PayloadTag(c.remoteID, id), ticket, c.lane(int64(n), id, 0), copies)
 	if err != nil {
 		r.freeOperation(length)
 		r.neverSent(c, ticket, parts, err)
@@ -66,16 +69,16 @@ func (r *Reactor) sendPair(w *write, buf []byte, copies bool) {
 }
 
 // payload makes the operation of a payload message.
-func (r *Reactor) payload(w *write, buf []byte, tag uint64, ticket tagged.Ticket, copies bool) (*operation, error) {
+func (r *Reactor) payload(w *write, buf []byte, tag uint64, ticket tagged.Ticket, lane uint8, copies bool) (*operation, error) {
 	op := r.newOperation(w.conn, messageSend)
-	op.tag, op.ticket, op.isPayload = tag, ticket, true
+	op.tag, op.ticket, op.lane, op.isPayload = tag, ticket, lane, true
 	op.kind = fabric.OpTaggedSend
 	var err error
 	switch {
 	case copies:
 		err = r.lendCopy(op, buf)
 	case w.lent != nil:
-		op.buf, op.descriptor, op.fixed = buf, w.lent.descriptor, true
+		op.buf, op.descriptor, op.fixed = buf, w.lent.descriptorFor(op), true
 	default:
 		err = r.lend(op, buf)
 	}
@@ -118,19 +121,35 @@ func (w *write) nextPart() []byte {
 // sendAhead goes on with a payload of which a part was posted, and so the length too.
 func (r *Reactor) sendAhead(op *operation) {
 	w := op.write
-	if w.stream || !r.attributes.KeepsOrder {
+	if w.stream {
 		return
 	}
-	for w.offset < len(w.buf) && w.held < piecesAtOnce && r.sendRoom > 0 {
-		next, err := r.sendPart(w, op)
-		if err != nil {
-			r.stopParts(w, op.ticket, err)
-			r.failLater(w.conn, err)
-			return
-		}
-		next.ahead = true
-		r.sendRoom--
+	if err := r.sendParts(w, op); err != nil {
+		r.stopParts(w, op.ticket, err)
+		r.failLater(w.conn, err)
 	}
+}
+
+// sendParts begins parts of a payload, of which one was sent: one if none is under
+// way, and as many more as there is room for.
+func (r *Reactor) sendParts(w *write, like *operation) error {
+	c := w.conn
+	for w.offset < len(w.buf) {
+		lane := c.lane(int64(len(w.buf)), uint32(like.tag), w.offset/c.piece)
+		room := r.sendsAhead(c, lane)
+		ahead := w.held > 0
+		if ahead && (!r.attributes.KeepsOrder || w.held >= c.piecesAtOnce() || *room <= 0) {
+			return nil
+		}
+		next, err := r.sendPart(w, like, lane)
+		if err != nil {
+			return err
+		}
+		if next.ahead = ahead; ahead {
+			*room--
+		}
+	}
+	return nil
 }
 
 // stopParts ends the parts of a payload that were not begun.
@@ -142,16 +161,15 @@ func (r *Reactor) stopParts(w *write, ticket tagged.Ticket, err error) {
 }
 
 // sendPart goes on with a payload of which a part was sent.
-func (r *Reactor) sendPart(w *write, done *operation) (*operation, error) {
+func (r *Reactor) sendPart(w *write, like *operation, lane uint8) (*operation, error) {
 	part := w.nextPart()
-	op, err := r.payload(w, part, done.tag, done.ticket, false)
+	op, err := r.payload(w, part, like.tag, like.ticket, lane, false)
 	if err != nil {
 		w.offset -= len(part)
 		return nil, err
 	}
 	w.conn.stats.payload(len(part), len(w.buf))
-	op.announced = true
-	r.halves.Push(&w.conn.halves, op)
+	r.pushPart(op)
 	return op, nil
 }
 
@@ -164,8 +182,7 @@ func (r *Reactor) readyFor(c *Conn, before uint64) error {
 	}
 	if op := c.parked; op != nil && c.parkedAt == before {
 		c.parked = nil
-		op.announced = true
-		r.halves.Push(&c.halves, op)
+		r.pushPart(op)
 	}
 	return nil
 }

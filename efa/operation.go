@@ -17,6 +17,7 @@ const (
 	messageSend // a part of a write
 	controlSend
 	plainReceive // of a length, for the attached connections of one id
+	remoteRead   // of a peer's memory
 )
 
 // operation is one thing to post, from being queued until the device lets go of
@@ -44,6 +45,11 @@ type operation struct {
 	registration fabric.Registration
 	pinner       runtime.Pinner
 
+	// remote and reader are for a remoteRead; stranded is for a reader that gave up.
+	remote   fabric.Remote
+	reader   Sender
+	stranded *stranded
+
 	write  *write
 	ticket tagged.Ticket
 	// group is how many messages are in one length message, the ticket being
@@ -54,6 +60,8 @@ type operation struct {
 	// that it takes of the room for pieces of which an earlier one is on its way.
 	offset int
 	ahead  bool
+	// lane is which device of the connection's it is for: see Conn.lane.
+	lane uint8
 	// payload is that of a length message with one. It is in no queue, but goes
 	// out with its length; announced says that it is on its own since that has
 	// been posted.
@@ -103,6 +111,7 @@ type operationQueue struct {
 func (q *operationQueue) push(op *operation)    { q.arbiter.Push(&q.queue, op) }
 func (q *operationQueue) putBack(op *operation) { q.arbiter.PutBack(&q.queue, op) }
 func (q *operationQueue) empty() bool           { return q.arbiter.Empty() }
+func (q *operationQueue) length() int           { return q.queue.Len() }
 
 func (q *operationQueue) gather(dst []*operation) int { return q.arbiter.Gather(dst, len(dst)) }
 
@@ -166,7 +175,7 @@ func (r *Reactor) freeOperation(op *operation) {
 	r.operations.give(op)
 }
 
-// lend gives an operation memory of the program's.
+// lend gives an operation memory of the program's. Its lane is known.
 func (r *Reactor) lend(op *operation, buf []byte) error {
 	op.buf = buf
 	if !r.attributes.NeedsRegistration || len(buf) == 0 {
@@ -174,7 +183,7 @@ func (r *Reactor) lend(op *operation, buf []byte) error {
 	}
 	op.pinner.Pin(&buf[0])
 	r.stats.Crossings++
-	registration, err := r.device.Register(buf)
+	registration, err := r.deviceOf(op).Register(buf)
 	if err != nil {
 		op.pinner.Unpin()
 		return err

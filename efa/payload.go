@@ -25,6 +25,10 @@ func (r *Reactor) receivePayload(c *Conn, id uint32) {
 		}
 		return
 	}
+	if c.handler != nil && !c.locallyClosed {
+		r.handOut(c)
+		return
+	}
 	front := id == c.reads.Next()
 	switch {
 	case c.receiving >= mostPayloads:
@@ -33,11 +37,23 @@ func (r *Reactor) receivePayload(c *Conn, id uint32) {
 	case front && c.readerFor(in.length) && !c.readers[0].aside:
 		in.reader = c.popReader()
 		in.data = in.reader.buf[:in.length]
-	case in.length <= r.config.WindowBytes || c.locallyClosed || front && len(c.readers) > 0 && c.readers[0].stream:
+		c.attended, c.overdue = true, false
+	case front && len(c.readers) > 0 && c.readers[0].stream:
+		// He takes a part of it, or a copy.
+		in.data = r.shelf.take(int(in.length))
+	case r.putsOff(c, in):
+		return
+	case in.length <= r.config.WindowBytes || c.locallyClosed:
 		in.data = r.shelf.take(int(in.length))
 	default:
 		return
 	}
+	r.beginPayload(c, id, in)
+}
+
+// beginPayload posts the first receive of a payload, and tells a sender that waits for
+// that.
+func (r *Reactor) beginPayload(c *Conn, id uint32, in *inbound) {
 	r.postPayload(c, id, in)
 	if in.receiving() && in.length > r.config.WindowBytes {
 		r.sendControl(c, tagged.Control{Type: tagged.ControlReady, Messages: c.consumed + uint64(id-c.reads.Next())})
@@ -54,6 +70,7 @@ func (r *Reactor) postPayload(c *Conn, id uint32, in *inbound) {
 		in.asked = in.got
 	}
 	op.offset = in.asked
+	op.lane = c.lane(in.length, id, in.asked/c.piece)
 	if err := r.lend(op, in.data[in.asked:min(in.asked+c.piece, len(in.data))]); err != nil {
 		r.freeOperation(op)
 		if in.receiving() {
@@ -72,19 +89,23 @@ func (r *Reactor) postPayload(c *Conn, id uint32, in *inbound) {
 	in.asked += len(op.buf)
 	if op.ahead = in.receiving(); op.ahead {
 		in.ahead++
-		r.aheadRoom--
+		*r.receivesAhead(c, op.lane)--
 	} else {
 		in.op = op
 		c.receiving++
 	}
-	r.payloads.push(op)
+	r.pushReceive(op)
 }
 
 // receiveOn posts the receives of the next pieces of a message of which one has come.
 // Those ahead take only a part of the room: another message's may be before them on
 // the way.
 func (r *Reactor) receiveOn(c *Conn, id uint32, in *inbound) {
-	for int64(in.asked) < in.length && (!in.receiving() || r.aheadRoom > 0 && in.ahead < piecesAtOnce) {
+	for int64(in.asked) < in.length {
+		lane := c.lane(in.length, id, in.asked/c.piece)
+		if in.receiving() && (in.ahead >= c.piecesAtOnce() || *r.receivesAhead(c, lane) <= 0) {
+			return
+		}
 		asked := in.asked
 		if r.postPayload(c, id, in); in.asked == asked {
 			return
@@ -109,11 +130,11 @@ func (r *Reactor) receiveMore(c *Conn) {
 
 // payloadArrived is the end of a payload's receive.
 func (r *Reactor) payloadArrived(op *operation, done *fabric.Completion) {
-	c, id, offset, ahead := op.conn, op.id, op.offset, op.ahead
+	c, id, offset, ahead, lane, from := op.conn, op.id, op.offset, op.ahead, op.lane, op.peer().address
 	r.freeOperation(op)
 	defer r.releaseConn(c)
 	if ahead {
-		r.aheadRoom++
+		*r.receivesAhead(c, lane)++
 	} else {
 		c.receiving--
 	}
@@ -126,11 +147,11 @@ func (r *Reactor) payloadArrived(op *operation, done *fabric.Completion) {
 	} else {
 		in.op = nil
 	}
-	stranger := done.Err == nil && done.Source != c.peer.address && c.failure == nil && !c.over
+	stranger := done.Err == nil && done.Source != from && c.failure == nil && !c.over
 	if stranger {
 		r.stats.Dropped++
 	}
-	if stranger && !in.receiving() {
+	if stranger && !in.receiving() && offset == in.got {
 		// Somebody else took the peer's name; the payload is still to come.
 		r.postPayload(c, id, in)
 		return
@@ -138,6 +159,8 @@ func (r *Reactor) payloadArrived(op *operation, done *fabric.Completion) {
 	want := min(c.piece, int(in.length)-offset)
 	if done.Err == nil && done.Len == want && !stranger && c.failure == nil && !c.over {
 		c.stats.pieceReceived(want, in.length)
+		r.countCarried(c, lane, want)
+		c.payloadsCome++
 		if in.got += want; int64(in.got) < in.length {
 			r.receiveOn(c, id, in)
 			return
@@ -184,9 +207,13 @@ func (r *Reactor) payloadArrived(op *operation, done *fabric.Completion) {
 			in.reader.finish(0, c.error("read", c.failure))
 			in.reader, in.data = nil, nil
 		}
-		if in.owner != nil {
+		switch {
+		case in.owner != nil:
 			// It is a reader's, and must not come to the shelf.
 			in.data = nil
+		case in.handled:
+			r.handBack(c, in, c.failure)
+			r.pump(c)
 		}
 		return
 	}
@@ -195,6 +222,9 @@ func (r *Reactor) payloadArrived(op *operation, done *fabric.Completion) {
 	c.stats.ReceivedBytes += uint64(in.length)
 	in.whole = true
 	in.data = in.data[:in.length] // where an id is shared, it is longer
+	if in.handled {
+		r.handBack(c, in, nil)
+	}
 	if in.owner != nil {
 		// The device wrote to memory of a reader that gave up, and will have it
 		// back: the message moves.

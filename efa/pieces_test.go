@@ -14,15 +14,15 @@ import (
 
 // narrow are devices that carry short messages only.
 var narrow = []setting{
-	{name: "plain", device: fabrictest.DeviceConfig{MaxMessage: 1000}},
-	{name: "faults", faults: fabrictest.Faults{Reorder: 0.6, Refuse: 0.3, Delay: 3}, device: fabrictest.DeviceConfig{MaxMessage: 1000}},
-	{name: "registered", device: fabrictest.DeviceConfig{MaxMessage: 1000, NeedsRegistration: true, MaxOperations: 8, UnexpectedLimit: 8}},
+	{Name: "plain", Device: fabrictest.DeviceConfig{MaxMessage: 1000}},
+	{Name: "faults", Faults: fabrictest.Faults{Reorder: 0.6, Refuse: 0.3, Delay: 3}, Device: fabrictest.DeviceConfig{MaxMessage: 1000}},
+	{Name: "registered", Device: fabrictest.DeviceConfig{MaxMessage: 1000, NeedsRegistration: true, MaxOperations: 8, UnexpectedLimit: 8}},
 }
 
 // Messages that are longer than those of the device go in pieces.
 func TestPieces(t *testing.T) {
 	for _, s := range narrow {
-		t.Run(s.name, func(t *testing.T) {
+		t.Run(s.Name, func(t *testing.T) {
 			dialed, accepted := newBed(t, s).connect(t, Config{WindowBytes: 100_000})
 			require.EqualValues(t, 1<<30, dialed.MaxMessage())
 			sizes := []int{999, 1000, 1001, 0, 1999, 2000, 2001, 5, 50_000, 123_456, 300_000, 1}
@@ -59,10 +59,10 @@ func TestNoPieces(t *testing.T) {
 // Pieces go out without waiting for the earlier ones, but not without a bound; and
 // when the connection ends in the middle, nothing of them is left.
 func TestPiecesAtOnce(t *testing.T) {
-	b := newBed(t, setting{device: fabrictest.DeviceConfig{MaxMessage: 1000, MaxOperations: 512}})
+	b := newBed(t, setting{Device: fabrictest.DeviceConfig{MaxMessage: 1000, MaxOperations: 512}})
 	dialed, accepted := b.connect(t, Config{})
 	device := dialed.reactor.device.(*fabrictest.Device)
-	b.network.HoldCompletions(device)
+	b.Network.HoldCompletions(device)
 	q, err := dialed.Send(make([]byte, 1_000_000))
 	require.NoError(t, err)
 	require.NotNil(t, q)
@@ -80,7 +80,7 @@ func TestPiecesAtOnce(t *testing.T) {
 	require.NoError(t, accepted.CloseNow())
 	// The device would take the rest as well, as long as it is offered.
 	require.Eventually(t, func() bool { return dialed.Stats().Err != nil }, patience, time.Millisecond)
-	b.network.StopHolding(device)
+	b.Network.StopHolding(device)
 	require.ErrorIs(t, q.Wait(deadline(t)), ErrPeerLost)
 	require.NoError(t, dialed.CloseNow())
 	require.Eventually(t, func() bool {
@@ -95,12 +95,12 @@ func TestPiecesAtOnce(t *testing.T) {
 // A stranger that takes the place of a piece ends the connection: what comes after it
 // would be out of place.
 func TestStrangerAmongPieces(t *testing.T) {
-	b := newBed(t, setting{device: fabrictest.DeviceConfig{MaxMessage: 1000, MaxOperations: 512}})
+	b := newBed(t, setting{Device: fabrictest.DeviceConfig{MaxMessage: 1000, MaxOperations: 512}})
 	from, to, third := b.open(t, Config{}), b.open(t, Config{}), b.open(t, Config{})
 	dialed, accepted := join(t, from, to)
 	other, otherEnd := join(t, third, to)
 	device := from.device.(*fabrictest.Device)
-	b.network.HoldCompletions(device)
+	b.Network.HoldCompletions(device)
 	q, err := dialed.Send(make([]byte, 1_000_000))
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return accepted.Stats().PiecesReceived == piecesAtOnce }, patience, time.Millisecond)
@@ -110,7 +110,7 @@ func TestStrangerAmongPieces(t *testing.T) {
 	require.ErrorIs(t, err, errStranger)
 	// The device would take the rest as well, as long as it is offered.
 	require.Eventually(t, func() bool { return dialed.Stats().Err != nil }, patience, time.Millisecond)
-	b.network.StopHolding(device)
+	b.Network.StopHolding(device)
 	require.Error(t, q.Wait(deadline(t)))
 	require.NoError(t, dialed.CloseNow())
 	require.NoError(t, accepted.CloseNow())
@@ -157,7 +157,7 @@ func TestReaderGivesUpBetweenPieces(t *testing.T) {
 // A connection that ends between two pieces ends both sides' calls.
 func TestEndBetweenPieces(t *testing.T) {
 	for _, s := range narrow {
-		t.Run(s.name, func(t *testing.T) {
+		t.Run(s.Name, func(t *testing.T) {
 			dialed, accepted := newBed(t, s).connect(t, Config{})
 			written, read := make(chan error, 1), make(chan error, 1)
 			go func() { written <- dialed.WriteMessage(context.Background(), make([]byte, 4<<20)) }()

@@ -181,6 +181,7 @@ func (r *Reactor) postLengths(p *plainID) {
 			r.lengthRoom--
 		}
 		p.receives = append(p.receives, op)
+		r.hasty = true
 		r.shared.push(op)
 	}
 }

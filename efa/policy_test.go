@@ -21,7 +21,7 @@ import (
 // onEFA runs a test where the efa provider is tested.
 func onEFA(t *testing.T, test func(t *testing.T, b *bed)) {
 	eachProcess(t, func(t *testing.T, b *bed) {
-		if b.provider == "efa" {
+		if b.Provider == "efa" {
 			test(t, b)
 		}
 	})
@@ -32,8 +32,8 @@ func onEFA(t *testing.T, test func(t *testing.T, b *bed)) {
 func TestReceiverIsNotReady(t *testing.T) {
 	const notReady = fabric.Errno(269) // FI_ENORX
 	onEFA(t, func(t *testing.T, b *bed) {
-		other := startProcess(t, "peer", b.provider, "127.0.0.1:0").hear(t, "listening")
-		peer := startProcess(t, "peer", b.provider, "127.0.0.1:0")
+		other := startProcess(t, "peer", b.Provider, "127.0.0.1:0").hear(t, "listening")
+		peer := startProcess(t, "peer", b.Provider, "127.0.0.1:0")
 		address := peer.hear(t, "listening")
 		for i, size := range []int{0, 10, 5000, 100_000} {
 			r := b.open(t, *mortal(&Config{EFARetries: 6}))
@@ -72,7 +72,7 @@ func TestReceiverIsNotReady(t *testing.T) {
 func TestPeerIsCutOff(t *testing.T) {
 	onEFA(t, func(t *testing.T, b *bed) {
 		t.Setenv("WEFT_EFA_TIMEOUT_MS", "300")
-		server := startProcess(t, "peer", b.provider, "127.0.0.1:0")
+		server := startProcess(t, "peer", b.Provider, "127.0.0.1:0")
 		address := server.hear(t, "listening")
 		w := watchOver(t, asked(t, b.open(t, *mortal(&Config{})), address, echoes))
 		w.goesOn(t)
@@ -105,7 +105,7 @@ func queuePair(r *Reactor) uint16 {
 func TestReceiverIsNotReadyForLong(t *testing.T) {
 	onEFA(t, func(t *testing.T, b *bed) {
 		r := b.open(t, Config{})
-		peer := startProcess(t, "peer", b.provider, "127.0.0.1:0")
+		peer := startProcess(t, "peer", b.Provider, "127.0.0.1:0")
 		c := asked(t, r, peer.hear(t, "listening"), echoes)
 		for i, size := range []int{0, 10, 5000, 100_000} {
 			testenv.Order(t, peer.Process.Pid, "rnr 50")
@@ -143,7 +143,7 @@ func playAlone(orders *bufio.Scanner, arguments []string) error {
 		return err
 	}
 	defer l.Close()
-	go servePeers(l)
+	go servePeers(l, servePeer)
 	c, err := b.Dial(ctx, l.Addr().String())
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package efa
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -168,12 +169,26 @@ func (before holdings) returned() error {
 	}
 	stacks := make([]byte, 1<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]
-	return fmt.Errorf("held before: %+v, now: %+v\n%s", before, now, stacks)
+	return fmt.Errorf("held before: %+v, now: %+v\n%s\n%s", before, now, strings.Join(descriptors(), "\n"), stacks)
+}
+
+// descriptors are the open ones, and what each is of.
+func descriptors() (all []string) {
+	names, _ := filepath.Glob("/proc/self/fd/*")
+	for _, name := range names {
+		what, _ := os.Readlink(name)
+		all = append(all, filepath.Base(name)+": "+what)
+	}
+	return all
 }
 
 // givesBack has the test fail if it leaves anything. Called first, it looks last.
 func givesBack(t *testing.T) {
 	t.Helper()
+	// Go's network poller has two descriptors from the first file on that it polls.
+	read, write, err := os.Pipe()
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(read.Close(), write.Close()))
 	before := holds()
 	t.Cleanup(func() { require.NoError(t, before.returned()) })
 }

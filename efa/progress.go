@@ -55,6 +55,8 @@ type call struct {
 	// stream: bytes are wanted, or sent, wherever messages begin and end; aside:
 	// and the device is not to have buf, because the call may have to return.
 	stream, aside bool
+	// task is for a call that belongs to one.
+	task *Task
 
 	// Set by the leader, then done.
 	n   int
@@ -103,7 +105,9 @@ func (k *call) free() {
 // what follows here rings for nothing.
 func (k *call) finish(n int, err error) {
 	k.n, k.err = n, err
-	k.conn.countError(err)
+	if k.conn != nil {
+		k.conn.countError(err)
+	}
 	k.done.Store(true)
 	// The caller sets parked and then looks at done: one of the two is seen.
 	if k.parked.Load() {
@@ -128,7 +132,8 @@ func (r *Reactor) leave() (pending bool) {
 	r.role.Store(0)
 	for r.intake.Load() != nil && r.lead() {
 		r.step(0)
-		pending = r.pending()
+		// What this turn has put off will wake nobody either: it has come.
+		pending = r.pending() || len(r.putOff) > 0
 		r.role.Store(0)
 	}
 	return pending
@@ -137,12 +142,23 @@ func (r *Reactor) leave() (pending bool) {
 // release gives up the role of a leader that is done: to a follower, or to the
 // background if somebody is parked or something could not be posted.
 func (r *Reactor) release() {
+	if r.pending() {
+		// What a message has brought about, credit say: waking somebody for it
+		// costs far more than one turn.
+		r.step(0)
+	}
+	r.passOn()
+}
+
+// passOn is release without a turn.
+func (r *Reactor) passOn() {
+	putOff := len(r.putOff) > 0
 	pending := r.leave()
 	if r.followers.count.Load() > 0 && r.followers.wake() {
 		return
 	}
-	if pending || r.awaited() {
-		r.callBackground(pending)
+	if pending || putOff && !r.resting.Load() || r.awaited() {
+		r.callBackground(pending || putOff)
 	}
 }
 
@@ -159,10 +175,7 @@ func (r *Reactor) push(q *request) {
 // submit has f done in the progress role, and sees to it that somebody does it.
 func (r *Reactor) submit(f func()) {
 	r.later(f)
-	if r.lead() {
-		r.step(0)
-		r.release()
-	}
+	r.Poll()
 }
 
 // takeIn does what is in the intake, oldest first.
@@ -187,18 +200,30 @@ func (r *Reactor) takeIn() {
 const (
 	// spinsInC is how often an empty queue is read again within one crossing:
 	// a few microseconds, short enough for the Go scheduler.
-	spinsInC = 64
+	spinsInC = 128
 	// A leader spins for so long before it parks: long while waits have been
 	// short, because waking up costs about as much; short after that.
 	longSpin  = 50 * time.Microsecond
 	shortSpin = 5 * time.Microsecond
+	// breakEvery is how often a leader that spins lets Go's scheduler in.
+	breakEvery = 20 * time.Microsecond
 	// shortWait is a wait that a long spin, or a little more, would have caught,
 	// and mostMisses how many longer ones in a row it takes to stop trying.
 	shortWait  = 4 * longSpin
 	mostMisses = 16
-	// mostSkipped is how many calls may be served without a turn in between.
+	// mostSkipped is how many calls may be served without a turn in between, and
+	// mostUnread how many turns may be taken in a row that do not read the queue.
 	mostSkipped = 15
+	mostUnread  = 15
+	// noLook is, for step's spins, not even one look at the queue.
+	noLook = -1
 )
+
+// postsAlone says that what is posted gets to the peer although nobody reads the
+// queue, where that is worth it: it is half of the time of a short write.
+func (r *Reactor) postsAlone() bool {
+	return r.unread < mostUnread && r.attributes.Spin && !r.attributes.Notifies && len(r.rails) == 0
+}
 
 // await drives the reactor, or lets others drive it, until the call is done.
 // When ctx ends, the call is abandoned, which ends it in one way or another.
@@ -244,9 +269,16 @@ func (r *Reactor) waited(begin time.Time) {
 // drive leads until the call is done, and says true, or until waiting any
 // longer would cost more than it saves: then the caller counts as parked.
 func (r *Reactor) drive(k *call, ended <-chan struct{}) bool {
-	if r.takeIn(); !k.done.Load() || r.pending() || r.skipped >= mostSkipped {
+	switch r.takeIn(); {
+	case r.hurries(k):
+		r.passOn()
+		return true
+	case k.done.Load() && r.postsAlone() && r.pending():
+		r.unread++
+		r.step(noLook)
+	case !k.done.Load() || r.pending() || r.skipped >= mostSkipped:
 		r.step(0)
-	} else {
+	default:
 		// It has what it came for: many reads of what is here already, or writes
 		// that wait for the reader, need no turn each.
 		r.skipped++
@@ -255,14 +287,19 @@ func (r *Reactor) drive(k *call, ended <-chan struct{}) bool {
 		r.spin(&k.done, ended)
 	}
 	done := k.done.Load()
-	r.callerTurns.Add(1)
+	if r.unread == 0 && r.skipped == 0 {
+		// Who has not looked at the queue, and calls seldom, is not to keep the
+		// background from it.
+		r.callerTurns.Add(1)
+	}
 	if done {
 		r.release()
 		return true
 	}
 	r.parked.Add(1)
 	r.stats.Parks++
-	r.callBackground(r.leave())
+	putOff := len(r.putOff) > 0
+	r.callBackground(r.leave() || putOff)
 	return false
 }
 
@@ -273,7 +310,9 @@ func (r *Reactor) spin(done *atomic.Bool, ended <-chan struct{}) {
 	if r.misses.Load() > mostMisses {
 		limit = shortSpin
 	}
-	for begin := time.Now(); ; {
+	begin := time.Now()
+	breakAt := breakEvery
+	for {
 		active := r.step(spinsInC) > 0
 		if done.Load() {
 			return
@@ -286,12 +325,18 @@ func (r *Reactor) spin(done *atomic.Bool, ended <-chan struct{}) {
 				continue
 			}
 		}
-		if time.Since(begin) > limit {
+		spent := time.Since(begin)
+		if spent > limit {
 			return
 		}
-		// Others may have what this one waits for: a goroutine of this
-		// process, or, on a machine with few cores, another process.
-		runtime.Gosched()
+		// Others may have what this one waits for: a goroutine of this process, or,
+		// on a machine with few cores, another process. Where there are more
+		// processors, one of them has woken for the goroutine already, and Gosched
+		// wakes one for nothing, which takes its core from the peer.
+		if spent > breakAt || runtime.GOMAXPROCS(0) == 1 {
+			runtime.Gosched()
+			breakAt = spent + breakEvery
+		}
 		yield()
 	}
 }
@@ -405,6 +450,9 @@ func (r *Reactor) callBackground(pending bool) {
 	}
 }
 
+// mostRest is after how many times idleCheck the background looks at most.
+const mostRest = 16
+
 // background drives while nobody else does.
 func (r *Reactor) background() {
 	wear(r.labels.reactor)
@@ -413,13 +461,18 @@ func (r *Reactor) background() {
 	defer timer.Stop()
 	var seen uint64
 	waited := false
+	rest := r.config.idleCheck
 	for !r.closed.Load() {
 		turns := r.callerTurns.Load()
 		if (turns == seen || r.called.Load()) && r.lead() {
+			rest = r.config.idleCheck
 			r.called.Store(false)
 			seen = turns
+			r.takeLeft()
+			r.lookAround = true
 			active, paid := r.drivePaying()
-			armed := !active && r.device.Arm()
+			r.lookAround = false
+			armed := !active && r.arm()
 			r.countBackground(waited, active)
 			waited = false
 			broken := r.broken != nil
@@ -438,16 +491,17 @@ func (r *Reactor) background() {
 				runtime.Gosched()
 			case pending:
 				// What was refused is offered again soon, whatever comes.
-				r.device.Wait(time.Millisecond)
+				r.wait(time.Millisecond)
 				waited = true
 			default:
-				r.device.Wait(time.Second)
+				r.wait(time.Second)
 				waited = true
 			}
 			continue
 		}
 		// Callers drive: keep out of their way, but look after a while whether
-		// they still do.
+		// they still do. That takes a core from them or from their peers, so the
+		// longer they have, the later.
 		seen = turns
 		r.resting.Store(true)
 		if r.awaited() && r.role.Load() == 0 {
@@ -455,7 +509,8 @@ func (r *Reactor) background() {
 			r.called.Store(true)
 			continue
 		}
-		timer.Reset(r.config.idleCheck)
+		timer.Reset(rest)
+		rest = min(2*rest, mostRest*r.config.idleCheck)
 		select {
 		case <-r.bell:
 			r.called.Store(true)

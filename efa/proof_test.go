@@ -2,6 +2,7 @@ package efa
 
 import (
 	"crypto/tls"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -9,74 +10,28 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weft-go/weft/internal/proof"
 )
 
-// A proof is worth something only for the same body, label, context, key,
-// nonces and TLS session.
-func TestProofs(t *testing.T) {
-	one, two := []byte("hello"), []byte("challenge")
-	s := newSession(testKey(0), one, two, nil)
-	sealed := s.seal(offerLabel, []byte("terms"), []byte("before"))
-	body, err := s.open(offerLabel, sealed, []byte("before"))
-	require.NoError(t, err)
-	require.Equal(t, "terms", string(body))
-	for name, open := range map[string]func() ([]byte, error){
-		"another label":   func() ([]byte, error) { return s.open(answerLabel, sealed, []byte("before")) },
-		"another context": func() ([]byte, error) { return s.open(offerLabel, sealed, []byte("befor")) },
-		"no context":      func() ([]byte, error) { return s.open(offerLabel, sealed) },
-		"more context":    func() ([]byte, error) { return s.open(offerLabel, sealed, []byte("before"), nil) },
-		"a shorter body": func() ([]byte, error) {
-			return s.open(offerLabel, sealed[:len(sealed)-1], []byte("before"))
-		},
-		// The same bytes, divided elsewhere.
-		"a moved border": func() ([]byte, error) {
-			return s.open(offerLabel, sealed[:len(sealed)-1], []byte("sbefore"))
-		},
-		"a short proof": func() ([]byte, error) { return s.open(offerLabel, sealed[:proofSize-1], []byte("before")) },
-		"nothing":       func() ([]byte, error) { return s.open(offerLabel, nil, []byte("before")) },
-	} {
-		_, err := open()
-		require.ErrorIs(t, err, ErrUnauthorized, name)
-	}
-	for name, other := range map[string]*session{
-		"another key":          newSession(testKey(1), one, two, nil),
-		"a key with a zero":    newSession(append(testKey(0), 0), one, two, nil),
-		"another hello":        newSession(testKey(0), []byte("hellO"), two, nil),
-		"another challenge":    newSession(testKey(0), one, []byte("challengE"), nil),
-		"a TLS session":        newSession(testKey(0), one, two, []byte("tls")),
-		"a moved border":       newSession(testKey(0), []byte("helloc"), []byte("hallenge"), nil),
-		"the nonces exchanged": newSession(testKey(0), two, one, nil),
-	} {
-		_, err := other.open(offerLabel, sealed, []byte("before"))
-		require.ErrorIs(t, err, ErrUnauthorized, name)
-	}
-	// Without a key there is nothing to it.
-	var none *session
-	require.Equal(t, "terms", string(none.seal(offerLabel, []byte("terms"))))
-	body, err = none.open(offerLabel, []byte("terms"))
-	require.NoError(t, err)
-	require.Equal(t, "terms", string(body))
-}
+// What goes over the wire stays as it was: peers of other versions reckon it too.
+func TestProofsOnTheWire(t *testing.T) {
+	s := newSession(testKey(1), []byte("hello"), []byte("challenge"), nil)
+	sealed := s.Seal(offerLabel, []byte("terms"), []byte("before"))
+	require.Equal(t, "e087c60eac9445ada8db64f7dd83d41a6aa1fc944384b30f0122bed6d8bc013c", hex.EncodeToString(sealed[:proof.Size]))
+	require.Equal(t, "terms", string(sealed[proof.Size:]))
+	over := newSession(testKey(1), []byte("hello"), []byte("challenge"), []byte("tls"))
+	sealed = over.Seal(offerLabel, []byte("terms"), []byte("before"))
+	require.Equal(t, "f4adf18f3082e00ee2764f1a84f2e44750f8477255a5dc833e33ddadd2f44cc5", hex.EncodeToString(sealed[:proof.Size]))
 
-// Frames are vouched for one by one, each way on its own.
-func TestFrameProofs(t *testing.T) {
-	s := newSession(testKey(0), nil, nil, nil)
-	sent, other := s.frames()
-	came, _ := s.frames()
-	require.NotEqual(t, sent.next(frameFinish, nil), other.next(frameFinish, nil), "the ways differ")
-	_, err := came.check(frameFinish, sent.next(frameFinish, nil))
-	require.ErrorIs(t, err, errWrongProof, "the first one is missing")
-	body, err := came.check(frameReceived, append([]byte("body"), sent.next(frameReceived, []byte("body"))...))
-	require.ErrorIs(t, err, errWrongProof, "came counted the wrong one, and sent two")
-	require.Nil(t, body)
-	body, err = came.check(frameReceived, append([]byte("body"), (&frameProofs{key: sent.key, count: 2}).next(frameReceived, []byte("body"))...))
-	require.NoError(t, err)
-	require.Equal(t, "body", string(body))
-	dialer, listener := (*session)(nil).frames()
-	require.Nil(t, dialer.next(frameFinish, []byte("body")))
-	body, err = listener.check(frameFinish, []byte("body"))
-	require.NoError(t, err)
-	require.Equal(t, "body", string(body))
+	dialer, listener := s.Frames()
+	for i, want := range []struct{ dialer, listener string }{
+		{"866f6d2c6493b9ab66964d88dad4948bda0bdb3c538a9590d9790417ce7b0144", "3213870add16be54aa7014b9e54173f8b998c98b1d265bf5bf326b70d3019873"},
+		{"9cece8aad456fec6564e8bbfe71a56eb28a3c0a0762cc1d3dcd4f480740907a4", "cfaea38f169da89c5dd1f165d024902a275d81467c5d07cf94d67ee130e26295"},
+	} {
+		require.Equal(t, want.dialer, hex.EncodeToString(dialer.Next([]byte("body"), byte(frameFinish))), "%d", i)
+		require.Equal(t, want.listener, hex.EncodeToString(listener.Next([]byte("body"), byte(frameFinish))), "%d", i)
+	}
 }
 
 // Why not goes over the wire as a kind and as text.

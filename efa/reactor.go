@@ -29,6 +29,7 @@ type Reactor struct {
 	followers       followers
 	parked          atomic.Int32
 	owed            owed
+	hurry           hurry
 	resting         atomic.Bool
 	called          atomic.Bool // the background is to drive, whoever else did
 	bell            chan struct{}
@@ -54,10 +55,22 @@ type Reactor struct {
 	// halves are payloads that were refused after their lengths were posted.
 	// They go first: if lengths of other connections passed them, both sides
 	// could fill up with messages of which the payload cannot come.
-	halves      tagged.Arbiter[*operation]
-	shared      operationQueue // the shared receives that are to be posted
+	halves tagged.Arbiter[*operation]
+	shared operationQueue // the shared receives that are to be posted
+	// spare is how many receives of lengths may wait for the next turn, whenever that
+	// comes: enough are posted. hasty says that there are others.
+	spare       int
+	hasty       bool
 	payloads    operationQueue // likewise, of payloads
+	putOff      []*Conn        // which have payloads without a receive; see putoff.go
+	putOffLook  time.Time      // when to look at them again, although the device is busy
+	rails       []*rail        // beside the device; see rail.go
+	lookAround  bool           // all rails are to have a turn
+	waitings    []*railWaiting // the background's, of its wait
+	waiting     atomic.Bool    // it waits for them
+	carried     RailStats      // by the first device, where there are rails
 	payloadRoom int            // how many more of them may be in the device
+	starving    bool           // some wait for that: see withheld.go
 	aheadRoom   int            // of these, for pieces of which an earlier one is to come
 	sendRoom    int            // likewise, of sends, for pieces of which an earlier one is on its way
 	lengthRoom  int            // likewise, of receives for lengths of attached connections
@@ -69,6 +82,7 @@ type Reactor struct {
 	cancelled   []*operation
 	turns       uint64
 	skipped     int           // calls that were served since the last turn
+	unread      int           // turns since the queue was read
 	failures    int           // of the shared receives, in a row
 	emptied     chan struct{} // of a Close that waits for the connections
 	abandoned   uint64
@@ -108,17 +122,9 @@ func Open(config *Config) (*Reactor, error) {
 
 // open starts a reactor bound to a source address, if one is given.
 func open(c Config, source string) (*Reactor, error) {
-	device := c.Device
-	if device == nil {
-		choice, err := fabric.Choose(fabric.Preference{
-			Providers: c.Providers, Require: c.Require, Source: source, Logger: c.Logger,
-		})
-		if err != nil {
-			return nil, err
-		}
-		if device, err = fabric.OpenPort(choice.Info, fabric.PortConfig{Retries: c.EFARetries, NoSharedMemory: c.EFAOnly}); err != nil {
-			return nil, err
-		}
+	device, rails, err := c.openDevices(source)
+	if err != nil {
+		return nil, err
 	}
 	r := &Reactor{
 		config: c, device: device, attributes: device.Attributes(), address: device.LocalAddress(),
@@ -132,17 +138,17 @@ func open(c Config, source string) (*Reactor, error) {
 	r.log = loggerFor(c.Logger, r.attributes.Provider)
 	r.labels = newLabels(r.attributes.Provider)
 	r.callbacks.labels = r.labels.callbacks
-	r.config.EagerLimit = min(c.EagerLimit, int(min(r.attributes.MaxMessage, 1<<20))-tagged.LengthSize)
-	if r.attributes.MaxMessage < tiniestPiece || r.attributes.MaxOperations < 4 {
-		return nil, errors.Join(&DeviceError{&fabric.Error{
-			Op: "reactor", Provider: r.attributes.Provider, Errno: 22,
-			Detail: "a device must carry messages of 256 bytes and 4 operations at once",
-		}}, device.Close())
+	r.config.EagerLimit = min(c.EagerLimit, int(min(r.piece(), 1<<20))-tagged.LengthSize)
+	if err := r.fit(rails); err != nil {
+		return nil, errors.Join(&DeviceError{Err: err}, device.Close(), closeAll(rails))
 	}
 	r.lent.limit = c.MaxBufferBytes
 	r.buffers = newBufferPool(device, max(tagged.LengthSize+r.config.EagerLimit, tagged.ControlSize))
 	if err := r.postReceives(); err != nil {
-		return nil, errors.Join(err, device.Close(), r.buffers.close())
+		return nil, errors.Join(err, device.Close(), closeAll(rails), r.buffers.close())
+	}
+	for _, l := range r.rails {
+		l.waiting.start(l.device, device, &r.waiting, r.labels)
 	}
 	go r.background()
 	r.logOpen()
@@ -162,7 +168,9 @@ func (r *Reactor) postReceives() error {
 	}
 	r.lengthRoom = r.attributes.MaxOperations / 16
 	controls := min(controlBuffers, max(room/4, 1))
-	for i := range min(lengthBuffers, room-controls) + controls {
+	lengths := min(lengthBuffers, room-controls)
+	r.spare = lengths / 4
+	for i := range lengths + controls {
 		op := r.newOperation(nil, lengthReceive)
 		op.tag, op.ignore = tagged.SharedLength, tagged.SharedIgnore
 		size := tagged.LengthSize + r.config.EagerLimit
@@ -176,6 +184,7 @@ func (r *Reactor) postReceives() error {
 		}
 		r.shared.push(op)
 	}
+	r.hasty = true
 	return nil
 }
 
@@ -216,12 +225,20 @@ func (r *Reactor) close() error {
 	r.device.Wake()
 	<-r.backgroundEnded
 	r.watcher.close()
+	for _, l := range r.rails {
+		l.waiting.stop()
+	}
 
 	for !r.lead() {
 		runtime.Gosched()
 	}
 	// The device holds buffers until it is closed, and then none.
 	err := r.device.Close()
+	for _, l := range r.rails {
+		if !l.closed {
+			err = errors.Join(err, l.device.Close())
+		}
+	}
 	for _, op := range r.operations.all {
 		if op.purpose != 0 {
 			r.letGo(op)
@@ -255,6 +272,7 @@ func (r *Reactor) endAll(why error) {
 	for _, c := range slices.Collect(r.connections()) {
 		r.fail(c, why, nil)
 	}
+	r.putOff = nil
 	r.plain.tellLeft()
 }
 
@@ -286,67 +304,91 @@ func (r *Reactor) drop() error {
 
 // pending says that something is waiting to be posted.
 func (r *Reactor) pending() bool {
-	return !r.arbiter.Empty() || !r.halves.Empty() || !r.shared.empty() || (r.payloadRoom > 0 && !r.payloads.empty())
+	return !r.arbiter.Empty() || !r.halves.Empty() || r.shared.length() > r.spare || r.hasty || (r.payloadRoom > 0 && !r.payloads.empty()) || r.railsOffer()
 }
 
-// step takes in requests and takes one turn; it says how much happened.
+// step takes in requests and takes one turn, which looks at the queue up to spins more
+// times, or not at all (noLook); it says how much happened.
 func (r *Reactor) step(spins int) int {
 	r.takeIn()
 	if r.closed.Load() || r.broken != nil {
 		return 0
 	}
-	n := r.shared.gather(r.batch[:batchSize/4])
-	payloads := r.batch[n : n+min(batchSize/4, max(r.payloadRoom, 0))]
-	n += r.live(payloads[:r.payloads.gather(payloads)])
+	// Nobody waits for the shared receives: they are posted behind the others.
+	const most = batchSize * 3 / 4
+	shared := r.batch[most:][:r.shared.gather(r.batch[most:])]
+	payloads := r.batch[:min(batchSize/4, max(r.payloadRoom, 0))]
+	n := r.live(payloads[:r.payloads.gather(payloads)])
 	halves := r.batch[n : n+batchSize/4]
 	n += r.live(halves[:r.halves.Gather(halves, quota)])
 	// Each may bring its payload along.
-	for _, op := range r.gathered[:r.arbiter.Gather(r.gathered[:(batchSize-n)/2], quota)] {
+	for _, op := range r.gathered[:r.arbiter.Gather(r.gathered[:(most-n)/2], quota)] {
 		r.batch[n] = op
 		n++
-		if op.payload != nil {
+		if op.payload != nil && op.payload.lane == 0 {
 			r.batch[n] = op.payload
 			n++
 		}
 	}
+	n += copy(r.batch[n:], shared)
+	completions := r.completions
+	if spins == noLook {
+		completions = nil
+	} else {
+		r.unread = 0
+		if n > 0 || r.railsBusy() {
+			spins = 0
+		}
+	}
+	r.turns++
+	r.skipped = 0
+	posted, reaped, err := r.turn(r.device, n, completions, spins)
+	r.hasty = r.hasty && !r.shared.empty()
+	if err == nil && (reaped == 0 || r.turns%eventsEvery == 0) && r.turns%16 == 0 {
+		err = r.eventsOf(r.device)
+	}
+	if err != nil {
+		r.breakDown(err)
+		return posted + reaped
+	}
+	if len(r.putOff) > 0 {
+		posted += r.receivePutOff(n+reaped == 0 && spins != noLook)
+	}
+	if len(r.rails) > 0 {
+		return posted + reaped + r.stepRails()
+	}
+	return posted + reaped
+}
+
+// turn offers a device the first n operations of the batch, and takes in what has
+// ended, as far as there is room for it in completions.
+func (r *Reactor) turn(device fabric.Device, n int, completions []fabric.Completion, spins int) (posted, reaped int, err error) {
 	for i, op := range r.batch[:n] {
 		r.stage(op, &r.posts[i])
 	}
-	if n > 0 {
-		spins = 0
-	}
-	reaped, err := r.device.Turn(r.posts[:n], r.completions, spins)
-	r.turns++
-	r.skipped = 0
-	posted := r.settle(n)
+	reaped, err = device.Turn(r.posts[:n], completions, spins)
+	posted = r.settle(n)
+	r.noteStarved()
 	r.countTurn(n, posted, reaped)
 	for i := range reaped {
-		c := &r.completions[i]
+		c := &completions[i]
 		op := r.operations.all[c.Context]
 		r.letGo(op)
 		r.completed(op, c)
 		c.Err = nil
 	}
-	if err == nil && (reaped == 0 || r.turns%eventsEvery == 0) && r.turns%16 == 0 {
-		err = r.device.Errors()
-		r.stats.Crossings++
-		if err != nil && !fatal(err) {
-			r.log.Warn("weft: device could not answer a peer", "error", err)
-			err = nil
-		}
-	}
-	if err != nil {
-		r.breakDown(err)
-	}
-	return posted + reaped
+	return posted, reaped, err
 }
 
-// letGo notes that the device does not hold an operation any more.
-func (r *Reactor) letGo(op *operation) {
-	if op.posted && op.purpose == payloadReceive {
-		r.payloadRoom++
+// eventsOf are the errors of a device that end its use; others are logged.
+func (r *Reactor) eventsOf(device fabric.Device) error {
+	r.stats.Crossings++
+	err := device.Errors()
+	if err != nil && !fatal(err) {
+		r.log.Warn("weft: device could not answer a peer", "error", err)
+		return nil
 	}
-	op.posted = false
+	return err
 }
 
 func (r *Reactor) stage(op *operation, post *fabric.Op) {
@@ -356,7 +398,7 @@ func (r *Reactor) stage(op *operation, post *fabric.Op) {
 	post.Kind = op.kind
 	post.Tag, post.Ignore = op.tag, op.ignore
 	post.Buf, post.Descriptor, post.Fixed = op.buf, op.descriptor, op.fixed
-	post.Context = uint64(op.index)
+	post.Context, post.Remote = uint64(op.index), op.remote
 	if r.attributes.MasksMissWaiting {
 		stageExact(op, post)
 	}
@@ -364,7 +406,7 @@ func (r *Reactor) stage(op *operation, post *fabric.Op) {
 		// Never from a named peer: several providers match a mixture wrongly.
 		post.Peer = fabric.AddressAny
 	} else {
-		post.Peer = op.conn.peer.address
+		post.Peer = op.peer().address
 	}
 }
 
@@ -375,6 +417,9 @@ func (r *Reactor) settle(n int) (posted int) {
 		if p := r.batch[i].payload; p != nil && r.posts[i].Result != fabric.Refused {
 			p.announced = true
 			r.batch[i].payload = nil
+			if p.lane > 0 {
+				r.pushPart(p)
+			}
 		}
 	}
 	for i := n - 1; i >= 0; i-- {
@@ -386,11 +431,11 @@ func (r *Reactor) settle(n int) (posted int) {
 			case lengthReceive, controlReceive, plainReceive:
 				r.shared.putBack(op)
 			case payloadReceive:
-				r.payloads.putBack(op)
+				r.receivesOf(op).putBack(op)
 			default:
 				switch {
 				case op.announced:
-					r.halves.PutBack(&op.conn.halves, op)
+					r.putBackPart(op)
 				case !op.isPayload:
 					r.arbiter.PutBack(&op.conn.queue, op)
 					if op.group > 0 && op.conn.queue.Len() == 1 {
@@ -401,8 +446,8 @@ func (r *Reactor) settle(n int) (posted int) {
 			}
 		case fabric.Posted:
 			op.posted, op.token = op.kind != fabric.OpTaggedInject, post.Token
-			if op.purpose == payloadReceive {
-				r.payloadRoom--
+			if op.conn != nil {
+				r.took(op)
 			}
 			posted++
 		}
@@ -422,8 +467,7 @@ func (r *Reactor) settle(n int) (posted int) {
 			r.ended(op, nil)
 		case post.Result == fabric.Posted && op.conn != nil && op.conn.failure != nil:
 			// It was on its way when its connection failed.
-			_ = r.device.Cancel(op.token)
-			r.stats.Crossings++
+			r.cancel(op)
 		case post.Result == fabric.Posted && op.isPayload && op.write != nil:
 			r.sendAhead(op)
 		case post.Result == fabric.Posted && op.plain != nil && op.plain.closing:
@@ -444,55 +488,7 @@ func (r *Reactor) breakDown(err error) {
 		return
 	}
 	r.log.Error("weft: device failed", "error", err)
-	r.broken = &DeviceError{err}
+	r.broken = &DeviceError{Err: err}
 	r.endAll(r.broken)
 	r.tellEmptied()
-}
-
-// peer is an address that connections share: not every provider knows an
-// address again that is inserted a second time.
-type peer struct {
-	address fabric.Address
-	name    string
-	refs    int
-	// lost: a connection to it ended with messages on their way.
-	lost bool
-}
-
-func (r *Reactor) insert(address []byte) (*peer, error) {
-	if p := r.peers[string(address)]; p != nil {
-		p.refs++
-		return p, nil
-	}
-	r.stats.Crossings++
-	a, err := r.device.Insert(address)
-	if err != nil {
-		return nil, err
-	}
-	p := &peer{address: a, name: string(address), refs: 1}
-	r.peers[p.name] = p
-	return p, nil
-}
-
-func (r *Reactor) remove(p *peer) {
-	if p.refs--; p.refs > 0 || r.broken != nil {
-		return
-	}
-	if p.lost && r.attributes.KeepLostPeers {
-		// What it had sent is taken in first, for which every shared receive
-		// must be there.
-		p.refs++
-		time.AfterFunc(letGo, func() {
-			r.submit(func() {
-				p.lost = !r.shared.empty()
-				r.remove(p)
-			})
-		})
-		return
-	}
-	delete(r.peers, p.name)
-	r.stats.Crossings++
-	if err := r.device.Remove(p.address); err != nil && !fabric.IsClosed(err) {
-		r.log.Warn("weft: removing a peer", "error", err)
-	}
 }

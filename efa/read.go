@@ -22,6 +22,8 @@ type inbound struct {
 	// others for later ones may be ahead.
 	op    *operation
 	ahead int
+	// handled: data is the handler's.
+	handled bool
 	// whole: the payload is here.
 	whole bool
 	// counted is how much of plainConn.held is this message's.
@@ -87,6 +89,10 @@ func startRead(r *Reactor, q *request) {
 
 // pump gives the messages at the front to those who wait for them.
 func (r *Reactor) pump(c *Conn) {
+	if c.handler != nil && !c.locallyClosed {
+		r.handOut(c)
+		return
+	}
 	for c.locallyClosed {
 		// Nobody will read any more, but the peer's writes are still in order.
 		if _, _, _, finished, _ := c.reads.Front(); !finished {
@@ -113,6 +119,7 @@ func (r *Reactor) pump(c *Conn) {
 			c.popReader().finish(0, &MessageSizeError{Size: in.length - int64(c.taken), Limit: int64(len(k.buf))})
 		case finished:
 			c.popReader()
+			c.attended, c.overdue = true, false
 			n := copy(k.buf, in.data[c.taken:])
 			r.consume(c)
 			k.finish(n, nil)
@@ -149,8 +156,7 @@ func (r *Reactor) abandonRead(c *Conn, k *call, err error) {
 	k.cancelled, k.abandoned = err, number
 	// What came of it in pieces already would be lost.
 	if in.op != nil && in.op.posted && in.got == 0 {
-		_ = r.device.Cancel(in.op.token)
-		r.stats.Crossings++
+		r.cancel(in.op)
 	}
 	if k.stream {
 		// It waits until it has its buffer back.

@@ -2,8 +2,6 @@ package efa
 
 import (
 	"bufio"
-	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -26,20 +24,7 @@ func playPeerAt(orders *bufio.Scanner, arguments []string) error {
 	if err != nil {
 		return err
 	}
-	r, err := Open(mortal(&Config{Device: d, Logger: quiet}))
-	if err != nil {
-		return err
-	}
-	l, err := r.Listen(context.Background(), control)
-	if err != nil {
-		return err
-	}
-	fmt.Println("listening", l.Addr())
-	go servePeers(l)
-	for orders.Scan() {
-		// Until the test ends.
-	}
-	return errors.Join(l.Close(), r.Close())
+	return playPeerWith(orders, control, &Config{Device: d})
 }
 
 // openAt opens a port with a given address: a port of 127.0.0.1, or a name for shm.
@@ -61,6 +46,12 @@ func openAt(provider, at string) (*fabric.Port, error) {
 			return nil, err
 		}
 	}
+	// What others have that ask for it by this name.
+	choice, err := fabric.Choose(fabric.Preference{Providers: []string{provider}, Require: true, Logger: quiet})
+	if err != nil {
+		return nil, err
+	}
+	hints.Provider = choice.Info.Provider()
 	infos, err := fabric.Discover(hints)
 	if err != nil {
 		return nil, err
@@ -87,16 +78,16 @@ func freeAddress(t *testing.T, provider string) string {
 func TestPeerIsRestarted(t *testing.T) {
 	eachProcess(t, func(t *testing.T, b *bed) {
 		r := b.open(t, *mortal(&Config{}))
-		at := freeAddress(t, b.provider)
-		other := startProcess(t, "peer", b.provider, "127.0.0.1:0")
+		at := freeAddress(t, b.Provider)
+		other := startProcess(t, "peer", b.Provider, "127.0.0.1:0")
 		w := watchOver(t, asked(t, r, other.hear(t, "listening"), echoes))
 		address, name := "127.0.0.1:0", ""
 		for i := range 3 {
-			peer := startProcess(t, "peerAt", b.provider, address, at)
+			peer := startProcess(t, "peerAt", b.Provider, address, at)
 			address = peer.hear(t, "listening")
 			idle, busy := asked(t, r, address, echoes), asked(t, r, address, echoes)
 			require.Equal(t, idle.peer, busy.peer)
-			if i > 0 && b.provider == "efa" {
+			if i > 0 && b.Provider == "efa" {
 				const number = 18 // bytes of GID and QPN, before the key
 				require.Equal(t, name[:number], idle.peer.name[:number])
 				require.NotEqual(t, name, idle.peer.name)
@@ -110,7 +101,7 @@ func TestPeerIsRestarted(t *testing.T) {
 			}
 			d := dying{long: b.mostAtDeath(), ends: make(map[string]chan error)}
 			d.flood(t, busy)
-			peer.kill(t)
+			peer.killAmid(t, b.Provider)
 			for what, end := range d.ends {
 				select {
 				case err := <-end:

@@ -2,6 +2,7 @@ package efa
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"runtime"
@@ -177,9 +178,9 @@ func TestReadersBufferStaysTheReaders(t *testing.T) {
 func TestTruncatedLengths(t *testing.T) {
 	each(t, func(t *testing.T, bd *bed) {
 		switch v := fabric.LibraryVersion(); {
-		case bd.provider == "tcp" && v.Major < 2:
+		case bd.Provider == "tcp" && v.Major < 2:
 			testenv.Need(t, "a flood of truncated messages on tcp", fmt.Errorf("libfabric %s itself crashes", v))
-		case bd.provider == "shm":
+		case bd.Provider == "shm":
 			testenv.Need(t, "a flood of truncated messages on shm", fmt.Errorf("libfabric %s itself never comes to their end", v))
 		}
 		from, to, third := bd.open(t, Config{}), bd.open(t, Config{}), bd.open(t, Config{})
@@ -233,16 +234,16 @@ func TestCloseNowDuringClose(t *testing.T) {
 // More connections than the device has room for: both sides write.
 func TestSlotDeadlock(t *testing.T) {
 	for _, s := range []setting{
-		{name: "fake-narrow", device: fabrictest.DeviceConfig{MaxOperations: 8}},
-		{name: "fake-64", device: fabrictest.DeviceConfig{MaxOperations: 64}},
+		{Name: "fake-narrow", Device: fabrictest.DeviceConfig{MaxOperations: 8}},
+		{Name: "fake-64", Device: fabrictest.DeviceConfig{MaxOperations: 64}},
 	} {
-		t.Run(s.name, func(t *testing.T) {
+		t.Run(s.Name, func(t *testing.T) {
 			bd := newBed(t, s)
 			from, to := bd.open(t, Config{}), bd.open(t, Config{})
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			var all sync.WaitGroup
-			n := 3 * s.device.MaxOperations
+			n := 3 * s.Device.MaxOperations
 			var conns []*Conn
 			for range n {
 				a, b := join(t, from, to)
@@ -300,6 +301,48 @@ func testHostile(t *testing.T, bd *bed) {
 		_ = bad.CloseNow()
 	}
 	_ = good.CloseNow()
+}
+
+// Peers that announce payloads and send none may take all the room there is for them,
+// but not for long: others get it, and who was in the way hears why.
+func TestWithheldPayloads(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		from, to := b.open(t, Config{}), b.open(t, Config{patience: 300 * time.Millisecond})
+		good, goodEnd := join(t, from, to)
+		var bad, badEnds []*Conn
+		room := to.attributes.MaxOperations / 4
+		for range room/mostPayloads*(1+len(to.rails)) + 1 {
+			c, end := join(t, from, to)
+			bad, badEnds = append(bad, c), append(badEnds, end)
+			for i := range mostPayloads {
+				c.sendRaw(tagged.LengthTag(c.remoteID, uint32(i)), lengthOf(5000))
+			}
+		}
+		require.Eventually(t, func() bool {
+			var full bool
+			to.do(func() { full = to.payloadRoom <= 0 })
+			return full
+		}, patience, time.Millisecond)
+		require.NoError(t, good.WriteMessageAsync(message(1, 1, 5000), func(error) {}))
+		buf := make([]byte, 5000)
+		_, err := goodEnd.ReadMessage(deadline(t), buf)
+		require.NoError(t, err)
+		require.Equal(t, message(1, 1, 5000), buf)
+		ended := 0
+		for _, c := range badEnds {
+			to.do(func() {
+				if errors.Is(c.failure, errWithheld) {
+					ended++
+				}
+			})
+		}
+		require.Positive(t, ended)
+		for i := range bad {
+			_ = bad[i].CloseNow()
+			_ = badEnds[i].CloseNow()
+		}
+		closeBoth(t, good, goodEnd)
+	})
 }
 
 // A payload by somebody else.
@@ -371,7 +414,7 @@ func TestHandOverToTheDone(t *testing.T) {
 
 // shm: clients that come and go without a goodbye.
 func TestShmLostPeers(t *testing.T) {
-	bd := newBed(t, setting{name: "shm", provider: "shm"})
+	bd := newBed(t, setting{Name: "shm", Provider: "shm"})
 	to := bd.open(t, Config{})
 	for i := range 300 {
 		from := bd.open(t, Config{})

@@ -33,7 +33,7 @@ import (
 //	    a thousand, in random orders                       TestRandomOrderOfWrites, TestRandomOrderOfReads
 //	    the deques alone, against naive models             tagged: TestWriteDequeModel, TestReadDequeModel
 //	    callbacks, exactly once                            TestAsyncCallbacksInOrder
-//	    reordering on the emulated device                  none: there is no such device yet
+//	    reordering on the emulated device                  scripts/test-efa faults: these tests, with 60 % reordered
 //	The id wraps
 //	    from 2^32-3                                        TestIDsWrap, TestAttachIDsWrap, TestInterop
 //	    in the deque                                       tagged: TestReadDequeWraps
@@ -62,7 +62,8 @@ import (
 //	    without a control connection                       TestAttachClose, TestAttachCloseDeadline
 //	A peer that dies
 //	    without closing                                    TestPeerLost, TestShmLostPeers
-//	    by SIGKILL                                         cmd/weft: TestReceiverIsKilled, TestSenderIsKilled; TestInterop
+//	    by SIGKILL                                         TestPeerIsKilled, TestPeerIsKilledInLongWrite; cmd/weft: TestReceiverIsKilled, TestSenderIsKilled; TestInterop
+//	    cut off                                            TestHostVanishes, TestPeerIsCutOff
 //	    without a control connection                       TestAttachPeerIsGone, TestAttachPeerIsSilent
 //	Deadlines and cancellation
 //	    a read, a write                                    TestCancelledRead, TestCancelledWrite
@@ -199,11 +200,14 @@ func TestManyPeers(t *testing.T) {
 // written beyond what was announced.
 func TestLongPayload(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
-		from, to, third := b.open(t, Config{}), b.open(t, Config{}), b.open(t, Config{})
+		to, third := b.open(t, Config{}), b.open(t, Config{})
 		good, goodEnd := join(t, third, to)
 		for _, size := range []int{50, 5000} {
 			t.Run(fmt.Sprint(size), func(t *testing.T) {
-				if b.provider == "shm" && size > 4096 {
+				// A device each: on tcp of libfabric 1.17 the next message of one that has
+				// sent too much may not arrive.
+				from := b.open(t, Config{})
+				if b.Provider == "shm" && size > 4096 {
 					testenv.Need(t, "a payload of 6000 bytes instead of 5000 on shm", errors.New("libfabric 1.17 does not come back from reading its queue, and 2.1 never completes the receive"))
 				}
 				bad, victim := join(t, from, to)
@@ -317,7 +321,7 @@ func TestCancellationKeepsStep(t *testing.T) {
 // A device that refuses every other post, and holds back completions, under
 // several connections: each keeps its order.
 func TestEveryOtherPostIsRefused(t *testing.T) {
-	b := newBed(t, setting{name: "fake", faults: fabrictest.Faults{RefuseEveryOther: true, Reorder: 0.5}})
+	b := newBed(t, setting{Name: "fake", Faults: fabrictest.Faults{RefuseEveryOther: true, Reorder: 0.5}})
 	from, to := b.open(t, Config{}), b.open(t, Config{})
 	var all sync.WaitGroup
 	var ends [8][2]*Conn
@@ -331,7 +335,7 @@ func TestEveryOtherPostIsRefused(t *testing.T) {
 		all.Go(func() { exchange(t, k, x, y, sizes) })
 	}
 	all.Wait()
-	require.Positive(t, b.network.Stats().Refused)
+	require.Positive(t, b.Network.Stats().Refused)
 	for _, c := range ends {
 		closeBoth(t, c[0], c[1])
 	}

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weft-go/weft/fabric/fabrictest"
 )
 
 // testKey is a key, and testKey(1) another one.
@@ -220,13 +222,13 @@ func talk(t *testing.T, a, b *Conn) {
 // Dial to the end that only one side asks for.
 func TestKeyAndTLSOnEachProvider(t *testing.T) {
 	a := newAuthority(t)
-	for _, s := range settings[4:] {
-		t.Run(s.name, func(t *testing.T) {
+	for _, s := range fabrictest.OnProviders() {
+		t.Run(s.Name, func(t *testing.T) {
 			newBed(t, s)
 			ctx := deadline(t)
-			l, err := Listen(ctx, "127.0.0.1:0", &Config{Providers: []string{s.provider}, Logger: quiet, Key: testKey(0), TLS: a.server(t)})
+			l, err := Listen(ctx, "127.0.0.1:0", &Config{Providers: []string{s.Provider}, Logger: quiet, Key: testKey(0), TLS: a.server(t)})
 			require.NoError(t, err)
-			dialed, err := Dial(ctx, l.Addr().String(), &Config{Providers: []string{s.provider}, Logger: quiet, Key: testKey(0), TLS: a.client()})
+			dialed, err := Dial(ctx, l.Addr().String(), &Config{Providers: []string{s.Provider}, Logger: quiet, Key: testKey(0), TLS: a.client()})
 			require.NoError(t, err)
 			accepted, err := l.AcceptConn(ctx)
 			require.NoError(t, err)

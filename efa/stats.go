@@ -21,11 +21,15 @@ type Stats struct {
 	// Accepting and Dialing count the handshakes by what came of them.
 	Accepting, Dialing HandshakeStats
 
+	// Rails are the devices of a reactor with rails, the first one first, and what
+	// each carried; nil where there are none.
+	Rails []RailStats
+
 	// Dropped is the number of messages that belonged to no connection, did not
 	// come from the connection's peer, or were too long for any.
 	Dropped uint64
 
-	// Turns is how often the device was offered operations and asked for
+	// Turns is how often the device, or a rail, was offered operations and asked for
 	// completions, in one call. Of these, EmptyTurns had neither.
 	Turns, EmptyTurns uint64
 	// Posts is the number of operations that the device took or failed, and
@@ -38,6 +42,10 @@ type Stats struct {
 	// each is one call from Go into C.
 	Crossings uint64
 
+	// Reads is the number of reads of peers' memory that have ended well, and
+	// BytesRead what they brought.
+	Reads, BytesRead uint64
+
 	// Parks is how often a call found nothing to do and parked. Of these, Follows
 	// did so because another call was driving the device.
 	Parks, Follows uint64
@@ -49,6 +57,16 @@ type Stats struct {
 	Waits, IdleWakeUps uint64
 	// Callbacks is the number of callbacks that have returned.
 	Callbacks uint64
+}
+
+// RailStats count what one of several devices carried.
+type RailStats struct {
+	// Domain is the device's name.
+	Domain string
+	// SentBytes and ReceivedBytes are those of payloads that went by themselves, and
+	// not in the message that tells the length: given to the device, and taken from
+	// it.
+	SentBytes, ReceivedBytes uint64
 }
 
 // ConnStats are counts of a connection since its beginning, taken at one moment.
@@ -169,7 +187,11 @@ func (r *Reactor) Stats() Stats {
 			s.MessageStats.add(&one)
 		}
 		s.Turns, s.Connections = r.turns, r.table.count+r.plain.count
+		for _, l := range r.rails {
+			s.Turns += l.turns
+		}
 		s.Crossings += s.Turns
+		s.Rails = r.railStats()
 	})
 	s.Accepting, s.Dialing = r.accepting.stats(), r.dialing.stats()
 	s.Follows, s.HandOvers = r.followers.counts()

@@ -72,7 +72,7 @@ func TestErrorKinds(t *testing.T) {
 		{net.ErrClosed, ErrorStats{Closed: 1}},
 		{&ConnError{Kind: ErrPeerLost, Cause: net.ErrClosed}, ErrorStats{PeerLost: 1}},
 		{&ConnError{Kind: ErrPeerClosed}, ErrorStats{PeerClosed: 1}},
-		{&InFlightError{Err: &ConnError{Kind: &DeviceError{io.EOF}}}, ErrorStats{Device: 1}},
+		{&InFlightError{Err: &ConnError{Kind: &DeviceError{Err: io.EOF}}}, ErrorStats{Device: 1}},
 		{&ConnError{Kind: os.ErrDeadlineExceeded}, ErrorStats{Deadline: 1}},
 		{&InFlightError{Err: context.DeadlineExceeded}, ErrorStats{Deadline: 1}},
 		{&PendingError{}, ErrorStats{WouldBlock: 1}},

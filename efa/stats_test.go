@@ -80,10 +80,10 @@ func TestStatsOfMessages(t *testing.T) {
 		require.GreaterOrEqual(t, in.Parked, uint64(4), "those that nobody waited for")
 		require.Equal(t, count, in.Direct+in.Parked)
 		require.Zero(t, in.Sent)
-		if b.faults.Refuse == 0 && !b.faults.RefuseEveryOther && b.provider == "" {
+		if b.Faults.Refuse == 0 && !b.Faults.RefuseEveryOther && b.Provider == "" {
 			require.Zero(t, out.Refused)
 		}
-		if b.faults.Reorder == 0 && b.provider == "" {
+		if b.Faults.Reorder == 0 && b.Provider == "" {
 			require.Zero(t, in.LateArrivals)
 		}
 
@@ -196,7 +196,7 @@ func TestStatsOfGroups(t *testing.T) {
 // A narrow device has payloads in pieces.
 func TestStatsOfPieces(t *testing.T) {
 	for _, s := range narrow {
-		t.Run(s.name, func(t *testing.T) {
+		t.Run(s.Name, func(t *testing.T) {
 			dialed, accepted := newBed(t, s).connect(t, Config{EagerLimit: 500})
 			sizes := []int{500, 501, 1000, 1001, 10_000}
 			go func() {
@@ -273,7 +273,7 @@ func TestStatsOfCredit(t *testing.T) {
 // Refused posts are counted, as many as the device refused.
 func TestStatsOfRefusals(t *testing.T) {
 	for _, s := range settings[:4] {
-		t.Run(s.name, func(t *testing.T) {
+		t.Run(s.Name, func(t *testing.T) {
 			b := newBed(t, s)
 			from, to := b.open(t, Config{}), b.open(t, Config{})
 			dialed, accepted := join(t, from, to)
@@ -284,11 +284,11 @@ func TestStatsOfRefusals(t *testing.T) {
 			closeBoth(t, dialed, accepted)
 			require.NoError(t, from.Close())
 			require.NoError(t, to.Close())
-			require.Equal(t, b.network.Stats().Refused, from.Stats().Refused+to.Stats().Refused)
-			if s.faults.Refuse > 0 || s.faults.RefuseEveryOther {
-				require.Positive(t, b.network.Stats().Refused)
+			require.Equal(t, b.Network.Stats().Refused, from.Stats().Refused+to.Stats().Refused)
+			if s.Faults.Refuse > 0 || s.Faults.RefuseEveryOther {
+				require.Positive(t, b.Network.Stats().Refused)
 			}
-			if s.faults.Refuse > 0 {
+			if s.Faults.Refuse > 0 {
 				require.Positive(t, dialed.Stats().Refused)
 			}
 		})

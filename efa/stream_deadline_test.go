@@ -73,7 +73,7 @@ func TestStreamDeadlineWithStoppedPeer(t *testing.T) {
 	b := newBed(t, settings[0])
 	dialed, accepted := b.streams(t, Config{WindowBytes: 200_000})
 	from, to := dialed.conn.reactor.device.(*fabrictest.Device), accepted.conn.reactor.device.(*fabrictest.Device)
-	b.network.Partition(from, to)
+	b.Network.Partition(from, to)
 	content := message(1, 1, 300_000)
 	buf := bytes.Clone(content)
 	require.NoError(t, dialed.SetWriteDeadline(time.Now().Add(20*time.Millisecond)))
@@ -85,7 +85,7 @@ func TestStreamDeadlineWithStoppedPeer(t *testing.T) {
 	// Without one it waits for its memory, whoever wants it to end.
 	require.NoError(t, dialed.SetWriteDeadline(time.Time{}))
 	require.NoError(t, dialed.CloseWrite())
-	b.network.Heal(from, to)
+	b.Network.Heal(from, to)
 	got, err := io.ReadAll(accepted)
 	require.NoError(t, err)
 	require.True(t, bytes.Equal(content[:n], got))
@@ -97,7 +97,7 @@ func TestStreamWriteKeepsItsBuffer(t *testing.T) {
 	b := newBed(t, settings[0])
 	dialed, accepted := b.streams(t, Config{})
 	from, to := dialed.conn.reactor.device.(*fabrictest.Device), accepted.conn.reactor.device.(*fabrictest.Device)
-	b.network.Partition(from, to)
+	b.Network.Partition(from, to)
 	content := message(1, 1, 1<<20)
 	buf := bytes.Clone(content)
 	ended := make(chan error)
@@ -125,7 +125,7 @@ func TestStreamWriteKeepsItsBuffer(t *testing.T) {
 		t.Fatalf("Write returned while the device had its memory: %v", err)
 	case <-time.After(20 * time.Millisecond):
 	}
-	b.network.Heal(from, to)
+	b.Network.Heal(from, to)
 	got := make([]byte, len(content))
 	_, err := io.ReadFull(accepted, got)
 	require.NoError(t, err)

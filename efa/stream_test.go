@@ -328,7 +328,7 @@ func TestStreamCopiesAreBounded(t *testing.T) {
 	one, other := join(t, from, to)
 	dialed, accepted := one.Stream(), other.Stream()
 	near, far := from.device.(*fabrictest.Device), to.device.(*fabrictest.Device)
-	b.network.Partition(near, far)
+	b.Network.Partition(near, far)
 	content := message(1, 1, 1_000_000)
 	require.NoError(t, dialed.SetWriteDeadline(time.Now().Add(time.Hour)))
 	written := make(chan error)
@@ -346,7 +346,7 @@ func TestStreamCopiesAreBounded(t *testing.T) {
 		return n
 	}
 	require.LessOrEqual(t, copied(), most)
-	b.network.Heal(near, far)
+	b.Network.Heal(near, far)
 	got, err := io.ReadAll(accepted)
 	require.NoError(t, err)
 	require.NoError(t, <-written)

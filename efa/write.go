@@ -17,6 +17,12 @@ type write struct {
 	call       *call
 	callback   func(error)
 	completion *Completion
+	// sender is told of the end instead; starting says that it is in Send still. The
+	// first headed bytes of head go before buf.
+	sender   Sender
+	starting bool
+	headed   int
+	head     [HeadSize]byte
 	// copied: the buffer is the caller's at once, whatever the length. lent is
 	// that of a WriteBuffer.
 	copied bool
@@ -56,7 +62,7 @@ func (l *writeList) push(w *write) {
 	}
 	l.tail = w
 	l.length++
-	w.queued = int64(len(w.buf))
+	w.queued = w.size()
 	l.bytes += w.queued
 }
 
@@ -128,9 +134,12 @@ func (r *Reactor) enqueue(w *write) {
 	}
 }
 
+// size is the length of its message.
+func (w *write) size() int64 { return int64(w.headed + len(w.buf)) }
+
 // room says whether a write whose turn it is can begin.
 func (r *Reactor) room(w *write) bool {
-	return w.flush != nil || (w.pending == nil && w.conn.hasRoom(int64(len(w.buf))))
+	return w.flush != nil || (w.pending == nil && w.conn.hasRoom(w.size()))
 }
 
 // hasRoom says whether a message of n bytes can begin: there is credit for it, or
@@ -165,10 +174,10 @@ func (r *Reactor) begin(w *write) {
 	}
 	c := w.conn
 	if c.plain == nil {
-		c.credit.Take(int64(len(w.buf)))
+		c.credit.Take(w.size())
 	}
 	w.begun = true
-	if len(w.buf) > c.eagerLimit {
+	if len(w.buf) > c.eagerLimit || w.sender != nil && w.headed == 0 && len(w.buf) > 0 {
 		r.sendPair(w, w.buf, w.copied)
 	} else if r.sendEager(w, w.buf) {
 		r.bufferFree(w)
@@ -190,6 +199,12 @@ func (r *Reactor) failLater(c *Conn, err error) {
 func (r *Reactor) bufferFree(w *write) {
 	w.buf = nil
 	r.answer(w, 0, nil)
+	if s := w.sender; s != nil {
+		w.sender = nil
+		if !w.starting {
+			s.Sent(Progress{r}, nil)
+		}
+	}
 }
 
 // answer ends the call that waits for a write, if there is one still.
@@ -233,25 +248,23 @@ func (r *Reactor) sendEnded(c *Conn, op *operation, err error) {
 		return
 	}
 	if w := op.write; w != nil {
+		if op.ahead {
+			*r.sendsAhead(c, op.lane)++
+		}
+		w.held--
 		if w.offset < len(w.buf) && !w.stream {
 			if err == nil {
 				err = c.failure
 			}
 			if err == nil {
-				var next *operation
-				if next, err = r.sendPart(w, op); err == nil {
-					next.ahead, op.ahead = op.ahead, false
-				}
+				err = r.sendParts(w, op)
 			}
 			if err != nil {
 				// The first error of a write is the one that it ends with.
 				r.stopParts(w, op.ticket, c.broke(err))
 			}
 		}
-		if op.ahead {
-			r.sendRoom++
-		}
-		if w.held--; w.held == 0 {
+		if w.held == 0 {
 			if w.released != nil {
 				close(w.released)
 				w.released = nil
@@ -333,6 +346,10 @@ func (r *Reactor) endWrite(w *write, err error) {
 		c.countError(err)
 		w.completion.complete(&r.callbacks, err)
 		w.completion = nil
+	case w.sender != nil:
+		s := w.sender
+		w.sender = nil
+		s.Sent(Progress{r}, err)
 	case w.flush != nil:
 		r.flushedLocally(c, w.flush, err)
 		w.flush = nil
@@ -377,6 +394,8 @@ func (r *Reactor) abandon(k *call, err error) {
 	c := k.conn
 	switch w := k.write; {
 	case k.done.Load():
+	case k.task != nil:
+		k.task.work.Abandon(Progress{r}, err)
 	case k.flush != nil:
 		k.flush.call, k.flush = nil, nil
 		k.finish(0, err)
