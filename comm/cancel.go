@@ -1,0 +1,17 @@
+package comm
+
+import "github.com/weft-go/weft/efa"
+
+// cancel ends an operation that nothing has come of yet: a receive without a message,
+// a probe that looks still, a send that has not begun.
+func (op *operation) cancel(p efa.Progress, why error) {
+	e := op.engine
+	switch {
+	case op.done.Load():
+	case op.list == &e.posted || op.list == &e.probes:
+		op.endWait(p, why)
+	case op.peer != nil && op.peer.conn != nil && p.Withdraw(op.peer.conn, op):
+		e.sends.give(op)
+		op.complete(p, why)
+	}
+}

@@ -1,0 +1,120 @@
+package comm
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/weft-go/weft/efa"
+)
+
+// Exchange hands out a value of each rank to all of them: it returns, by rank, what
+// each gave for the same name. (*bootstrap.Job).Exchange is one.
+type Exchange func(ctx context.Context, name string, mine []byte) ([][]byte, error)
+
+// Config says who a rank is and how its communicators work.
+type Config struct {
+	// Rank is this process' place among the Size ranks of the job.
+	Rank, Size int
+	// Exchange is how the ranks tell each other their addresses. It may be nil for a
+	// job of one.
+	Exchange Exchange
+	// Address is where this rank waits for the others: a host of this machine that
+	// they reach, with port 0 for any. "" means 127.0.0.1, which is for jobs on one
+	// machine.
+	Address string
+	// Name sets the names that are exchanged apart from those of another Open of the
+	// same job. "" means "comm".
+	Name string
+
+	// Engine is for the connections; nil means the defaults. Its EagerLimit, which
+	// counts a header of up to 24 bytes, is the longest message that goes at once:
+	// longer ones wait for their receive at the sender. 0 means 16 KiB.
+	Engine *efa.Config
+	// NoRemoteReads has long messages sent by their senders even where receivers could
+	// read them from there.
+	NoRemoteReads bool
+	// ReadPiece is the most that a receiver reads of a long message at once, and
+	// ReadWindow how many such reads it has under way. 0 means 1 MiB and 4.
+	ReadPiece, ReadWindow int
+	// MaxUnexpected is how much memory the messages may take that have come before
+	// their receives, in bytes; each counts 128 more than its length. One that
+	// waits at its sender counts 128 only. What the connections hold back for it
+	// (Engine.WindowBytes each) is not part of it. 0 means 64 MiB.
+	MaxUnexpected int64
+	// CloseTimeout bounds how long Close waits until the others have everything.
+	// 0 means 10 s.
+	CloseTimeout time.Duration
+	// Logger is told of ranks that are lost. nil means slog.Default().
+	Logger *slog.Logger
+}
+
+const mostRanks = 1 << 16
+
+func (c Config) withDefaults() (Config, error) {
+	if c.Size < 1 || c.Size > mostRanks {
+		return c, &ConfigError{"Size", fmt.Sprintf("%d is not within 1 to %d", c.Size, mostRanks)}
+	}
+	if c.Rank < 0 || c.Rank >= c.Size {
+		return c, &ConfigError{"Rank", fmt.Sprintf("%d is not within 0 to %d", c.Rank, c.Size-1)}
+	}
+	if c.Exchange == nil && c.Size > 1 {
+		return c, &ConfigError{"Exchange", fmt.Sprintf("there is none, and %d ranks", c.Size)}
+	}
+	if c.MaxUnexpected < 0 {
+		return c, &ConfigError{"MaxUnexpected", fmt.Sprintf("%d is negative", c.MaxUnexpected)}
+	}
+	if c.Address == "" {
+		c.Address = "127.0.0.1:0"
+	}
+	if c.Name == "" {
+		c.Name = "comm"
+	}
+	if c.ReadPiece < 0 || c.ReadWindow < 0 {
+		return c, &ConfigError{"ReadPiece, ReadWindow", fmt.Sprintf("%d and %d, want more than 0, or 0", c.ReadPiece, c.ReadWindow)}
+	}
+	if c.ReadPiece == 0 {
+		c.ReadPiece = 1 << 20
+	}
+	if c.ReadWindow == 0 {
+		c.ReadWindow = 4
+	}
+	if c.MaxUnexpected == 0 {
+		c.MaxUnexpected = 64 << 20
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	var engine efa.Config
+	if c.Engine != nil {
+		engine = *c.Engine
+	}
+	if engine.EagerLimit == 0 {
+		engine.EagerLimit = eagerLimit
+	}
+	if engine.EagerLimit < leastEager {
+		return c, &ConfigError{"Engine.EagerLimit", fmt.Sprintf("%d, at least %d are needed", engine.EagerLimit, leastEager)}
+	}
+	if engine.WindowMessages == 0 {
+		engine.WindowMessages = 256
+	}
+	engine.RemoteReads = !c.NoRemoteReads
+	if engine.Logger == nil {
+		engine.Logger = c.Logger
+	}
+	if c.CloseTimeout != 0 {
+		engine.DrainTimeout = c.CloseTimeout
+	}
+	c.Engine = &engine
+	return c, nil
+}
+
+// eagerLimit is about the length from which on a message is as fast by rendezvous: on shm
+// it is between 8 and 32 KiB, and on tcp and sockets beyond, but what is longer than 16 KiB
+// ofi_rxm has the receiver fetch (go run ./bench -run limit; docs/PERFORMANCE.md). On efa
+// that long are two packets, and a rendezvous is three messages.
+const eagerLimit = 16 << 10
+
+// leastEager has room for any header and something.
+const leastEager = 64

@@ -1,0 +1,186 @@
+package comm
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"github.com/weft-go/weft/efa"
+	"github.com/weft-go/weft/tagged"
+)
+
+// engine is what all communicators of a process' world share: the connections to the
+// other ranks and the matcher.
+type engine struct {
+	config   Config
+	reactor  *efa.Reactor
+	listener *efa.Listener
+	rank     int
+	peers    []*peer // by rank of the world; that of this rank has no connection
+	pool     sync.Pool
+
+	contexts  atomic.Uint32 // given out
+	closeOnce sync.Once
+	closeErr  error
+
+	// All below belongs to the progress role of the reactor.
+	matcher  tagged.Matcher[*operation, *arrival]
+	arrivals arrivals
+	sends    operationTable // that wait for an answer
+	receives operationTable // that wait for data
+	posted   operationList  // receives that wait for a message
+	probes   operationList
+	lost     []int // ranks, in the order of their loss
+	closed   bool
+}
+
+// Open joins the world of a job: a communicator of all its ranks. All of them open it
+// at about the same time; ctx bounds the wait for the others. The caller closes the
+// world when its messages are done.
+//
+// Errors: *ConfigError, what Config.Exchange returned, and what efa.Open, Listen and
+// Dial do.
+func Open(ctx context.Context, config Config) (*Comm, error) {
+	c, err := config.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	e := &engine{config: c, rank: c.Rank, peers: make([]*peer, c.Size)}
+	e.pool.New = func() any { return &operation{engine: e} }
+	e.arrivals.limit = c.MaxUnexpected
+	group := make([]int, c.Size)
+	for i := range e.peers {
+		e.peers[i] = &peer{engine: e, rank: i}
+		group[i] = i
+	}
+	if e.reactor, err = efa.Open(c.Engine); err != nil {
+		return nil, err
+	}
+	if err := e.connect(ctx); err != nil {
+		return nil, errors.Join(err, e.abandon())
+	}
+	return newComm(e, worldContext, group, c.Rank), nil
+}
+
+// abandon closes what an Open that failed had opened.
+func (e *engine) abandon() error {
+	for _, p := range e.peers {
+		if p.conn != nil {
+			// It was never used.
+			_ = p.conn.CloseNow()
+		}
+	}
+	return e.closeReactor()
+}
+
+func (e *engine) closeReactor() error {
+	var err error
+	if e.listener != nil {
+		err = e.listener.Close()
+	}
+	return errors.Join(err, e.reactor.Close())
+}
+
+// close ends the connections in order. What the others have not taken when the
+// time is over is lost.
+func (e *engine) close() error {
+	e.closeOnce.Do(func() { e.closeErr = e.shut() })
+	return e.closeErr
+}
+
+func (e *engine) shut() error {
+	e.do(func(p efa.Progress) {
+		e.closed = true
+		e.endAll(p, errClosed)
+	})
+	errs := make([]error, len(e.peers))
+	var all sync.WaitGroup
+	for i, p := range e.peers {
+		if p.conn != nil {
+			all.Go(func() { errs[i] = p.conn.Close() })
+		}
+	}
+	all.Wait()
+	for i, err := range errs {
+		if err != nil {
+			errs[i] = &RankError{Rank: i, Cause: err}
+		}
+	}
+	return errors.Join(errors.Join(errs...), e.closeReactor())
+}
+
+// errand is something short that is done in the progress role.
+type errand struct {
+	task efa.Task
+	f    func(efa.Progress)
+}
+
+// Start implements efa.Work.
+func (w *errand) Start(p efa.Progress) {
+	w.f(p)
+	p.Finish(&w.task, nil)
+}
+
+// Abandon implements efa.Work.
+func (w *errand) Abandon(efa.Progress, error) {}
+
+// do has f done in the progress role and waits for it.
+func (e *engine) do(f func(efa.Progress)) {
+	w := &errand{f: f}
+	// An errand has no error, and the context no end.
+	_ = e.reactor.Run(context.Background(), &w.task, w)
+}
+
+// endAll ends everything that waits, but for what devices still have.
+func (e *engine) endAll(p efa.Progress, why error) {
+	for _, list := range []*operationList{&e.posted, &e.probes} {
+		for list.head != nil {
+			list.head.endWait(p, why)
+		}
+	}
+	for _, op := range e.sends.live() {
+		op.failSend(p, why)
+	}
+	// What is read or received just now ends by itself.
+	for _, op := range e.receives.live() {
+		if !op.inDevice {
+			op.failReceive(p, why)
+		}
+	}
+}
+
+// lose notes that a rank can not be reached any more, and ends what waits for it.
+func (e *engine) lose(p efa.Progress, lost *peer, why error) {
+	lost.failure = why
+	e.lost = append(e.lost, lost.rank)
+	for _, list := range []*operationList{&e.posted, &e.probes} {
+		for op := list.head; op != nil; {
+			next := op.next
+			if rank, waits := op.comm.waitsFor(op.pattern, lost.rank); waits {
+				op.endWait(p, &RankError{Rank: rank, Cause: why})
+			}
+			op = next
+		}
+	}
+	for _, op := range e.sends.live() {
+		if op.peer == lost {
+			op.failSend(p, why)
+		}
+	}
+	// What the device had was handed back before, but for reads.
+	for _, op := range e.receives.live() {
+		if op.peer == lost && op.reading == 0 {
+			op.failReceive(p, why)
+		}
+	}
+}
+
+// endWait ends a receive or a probe that waits for a message.
+func (op *operation) endWait(p efa.Progress, why error) {
+	if op.list == &op.engine.posted {
+		op.engine.matcher.Cancel(op.ticket)
+	}
+	op.leaveList()
+	op.complete(p, why)
+}

@@ -1,0 +1,59 @@
+package comm
+
+import (
+	"errors"
+	"fmt"
+	"net"
+)
+
+// errClosed is the error of calls after Close.
+var errClosed = fmt.Errorf("comm: closed: %w", net.ErrClosed)
+
+// ErrCanceled is the error of a request that Request.Cancel has ended.
+var ErrCanceled = errors.New("comm: the request was canceled")
+
+// ErrLeft says that a rank has closed its communicators.
+var ErrLeft = errors.New("it has closed its communicators")
+
+// ErrProtocol says that a rank has sent what it should not have.
+var ErrProtocol = errors.New("comm: message that is none of this protocol")
+
+// ArgumentError is about an argument that is out of its range.
+type ArgumentError struct {
+	Name  string // such as "tag"
+	Value int
+	Want  string // what would be right
+}
+
+func (e *ArgumentError) Error() string {
+	return fmt.Sprintf("comm: %s %d, want %s", e.Name, e.Value, e.Want)
+}
+
+// TruncationError says that a message was longer than the buffer of its receive,
+// which has the beginning of it. The rest is lost.
+type TruncationError struct {
+	Size, Limit int // of the message and of the buffer, in bytes
+}
+
+func (e *TruncationError) Error() string {
+	return fmt.Sprintf("comm: a message of %d bytes for a buffer of %d", e.Size, e.Limit)
+}
+
+// RankError says that a rank cannot be reached any more, or has left.
+type RankError struct {
+	Rank  int // in the communicator of the call
+	Cause error
+}
+
+func (e *RankError) Error() string { return fmt.Sprintf("comm: rank %d is lost: %v", e.Rank, e.Cause) }
+
+// Unwrap returns the cause: efa.ErrPeerLost, ErrLeft, ErrProtocol, ...
+func (e *RankError) Unwrap() error { return e.Cause }
+
+// ConfigError is about a Config that cannot be used.
+type ConfigError struct {
+	Field  string
+	Detail string
+}
+
+func (e *ConfigError) Error() string { return "comm: Config." + e.Field + ": " + e.Detail }

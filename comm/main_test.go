@@ -1,0 +1,145 @@
+package comm
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/weft-go/weft/efa"
+	"github.com/weft-go/weft/fabric/fabrictest"
+)
+
+func TestMain(m *testing.M) {
+	playRole()
+	fabrictest.Main(m)
+}
+
+// patience is far beyond what any test needs on a slow machine.
+const patience = 60 * time.Second
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// each runs a test in every setting, which is to leave no goroutine behind.
+func each(t *testing.T, test func(t *testing.T, b *bed)) {
+	onEach(t, func(t *testing.T, b *bed) {
+		leaks := goleak.IgnoreCurrent()
+		t.Cleanup(func() { goleak.VerifyNone(t, leaks) })
+		test(t, b)
+	})
+}
+
+func onEach(t *testing.T, test func(t *testing.T, b *bed)) {
+	for _, s := range fabrictest.Settings() {
+		t.Run(s.Name, func(t *testing.T) { test(t, &bed{Bed: fabrictest.NewBed(t, s)}) })
+	}
+}
+
+// bed is a device setting at work.
+type bed struct {
+	*fabrictest.Bed
+	jobs *jobs // of the test's cases, which share them
+}
+
+// meeting is where the ranks of one process exchange their addresses.
+type meeting struct {
+	mu     sync.Mutex
+	values [][]byte
+	left   int
+	all    chan struct{}
+}
+
+func newMeeting(size int) *meeting {
+	return &meeting{values: make([][]byte, size), left: size, all: make(chan struct{})}
+}
+
+func (m *meeting) exchange(rank int) Exchange {
+	return func(ctx context.Context, _ string, mine []byte) ([][]byte, error) {
+		m.mu.Lock()
+		m.values[rank] = bytes.Clone(mine)
+		if m.left--; m.left == 0 {
+			close(m.all)
+		}
+		m.mu.Unlock()
+		select {
+		case <-m.all:
+			return m.values, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// open opens the worlds of a job, which are closed at the end of the test.
+func (b *bed) open(t *testing.T, size int, config Config, engine efa.Config) []*Comm {
+	t.Helper()
+	worlds := b.openFor(t, size, config, engine)
+	t.Cleanup(func() { closeAll(t, worlds) })
+	return worlds
+}
+
+// openFor is open for a test that ends the worlds by itself, or has one lost.
+func (b *bed) openFor(t *testing.T, size int, config Config, engine efa.Config) []*Comm {
+	t.Helper()
+	worlds := make([]*Comm, size)
+	errs := make([]error, size)
+	m := newMeeting(size)
+	ctx := deadline(t)
+	var all sync.WaitGroup
+	for rank := range worlds {
+		c, e := config, engine
+		e.Logger, c.Logger = quiet, quiet
+		if b.Network != nil {
+			e.Device = b.Open(t)
+		} else {
+			e.Providers, e.Require = []string{b.Provider}, true
+		}
+		c.Rank, c.Size, c.Exchange, c.Engine = rank, size, m.exchange(rank), &e
+		all.Go(func() { worlds[rank], errs[rank] = Open(ctx, c) })
+	}
+	all.Wait()
+	for _, err := range errs {
+		require.NoError(t, err)
+	}
+	t.Cleanup(func() { onAll(worlds, func(_ int, c *Comm) { _ = c.Close() }) })
+	return worlds
+}
+
+// closeAll closes worlds as their programs would, at the same time.
+func closeAll(t *testing.T, worlds []*Comm) {
+	errs := make([]error, len(worlds))
+	onAll(worlds, func(rank int, c *Comm) { errs[rank] = c.Close() })
+	for rank, err := range errs {
+		require.NoError(t, err, "rank %d", rank)
+	}
+}
+
+// onAll runs f for each rank, at the same time.
+func onAll(worlds []*Comm, f func(rank int, c *Comm)) {
+	var all sync.WaitGroup
+	for rank, c := range worlds {
+		all.Go(func() { f(rank, c) })
+	}
+	all.Wait()
+}
+
+func deadline(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// content is what message i of a sender says.
+func content(sender, i, size int) []byte {
+	seed := uint32(sender)*0x9e3779b1 + uint32(i)*0x85ebca6b
+	b := make([]byte, size)
+	for j := range b {
+		b[j] = byte(seed>>(j%4*8)) + byte(j*167) + byte(j>>8)
+	}
+	return b
+}

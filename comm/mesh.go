@@ -1,0 +1,144 @@
+package comm
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weft-go/weft/efa"
+)
+
+// Every rank has a connection to every other: it dials those before it, and those
+// behind it dial. Who dials says who it is in the first message: its rank, and the
+// token that the other has handed out to the ranks of the job.
+
+const tokenSize = 16
+
+// mostDials is how many connections are being made at a time.
+const mostDials = 8
+
+// connect makes the connections.
+func (e *engine) connect(ctx context.Context) error {
+	if len(e.peers) == 1 {
+		return nil
+	}
+	listener, err := e.reactor.Listen(ctx, e.config.Address)
+	if err != nil {
+		return err
+	}
+	e.listener = listener
+	var token [tokenSize]byte
+	_, _ = rand.Read(token[:]) // never fails
+	cards, err := e.config.Exchange(ctx, e.config.Name+"/addresses", append(token[:], listener.Addr().String()...))
+	if err != nil {
+		return err
+	}
+	if len(cards) != len(e.peers) {
+		return &ConfigError{"Exchange", fmt.Sprintf("it returned %d values for %d ranks", len(cards), len(e.peers))}
+	}
+	for rank, card := range cards {
+		if len(card) < tokenSize {
+			return &ConfigError{"Exchange", fmt.Sprintf("it returned %d bytes as the address of rank %d", len(card), rank)}
+		}
+	}
+	all, ctx := errgroup.WithContext(ctx)
+	all.Go(func() error { return e.accept(ctx, token[:], len(e.peers)-1-e.rank) })
+	// A few at a time: a large job would fill the others' handshakes.
+	all.Go(func() error {
+		dials, ctx := errgroup.WithContext(ctx)
+		dials.SetLimit(mostDials)
+		for rank, p := range e.peers[:e.rank] {
+			dials.Go(func() error {
+				card := cards[rank]
+				if err := e.dial(ctx, p, card[:tokenSize], string(card[tokenSize:])); err != nil {
+					return &RankError{Rank: rank, Cause: err}
+				}
+				return nil
+			})
+		}
+		return dials.Wait()
+	})
+	if err := all.Wait(); err != nil {
+		return err
+	}
+	for _, p := range e.peers {
+		if p.conn != nil {
+			p.eager = p.conn.EagerLimit()
+			p.conn.Handle(p)
+		}
+	}
+	return nil
+}
+
+func (e *engine) dial(ctx context.Context, p *peer, token []byte, address string) error {
+	conn, err := e.reactor.Dial(ctx, address)
+	if err != nil {
+		return err
+	}
+	card := binary.LittleEndian.AppendUint32(append([]byte(nil), token...), uint32(e.rank))
+	if err := conn.WriteMessage(ctx, card); err != nil {
+		return errors.Join(err, conn.CloseNow())
+	}
+	if conn.EagerLimit() < leastEager {
+		_ = conn.CloseNow()
+		return &ConfigError{"Engine.EagerLimit", fmt.Sprintf("that rank has %d, at least %d are needed", conn.EagerLimit(), leastEager)}
+	}
+	p.conn = conn
+	return nil
+}
+
+// accept waits for so many ranks. Whoever does not say that it is one is shown out.
+func (e *engine) accept(ctx context.Context, token []byte, count int) error {
+	for range count {
+		for {
+			conn, err := e.listener.AcceptConn(ctx)
+			if err != nil {
+				return errors.Join(err, e.missing())
+			}
+			rank, err := e.introduced(ctx, conn, token)
+			if err == nil {
+				e.peers[rank].conn = conn
+				break
+			}
+			e.config.Logger.Warn("weft: refused a connection to this rank", "rank", e.rank, "peer", conn.RemoteAddr(), "error", err)
+			_ = conn.CloseNow()
+			if ctx.Err() != nil {
+				return errors.Join(context.Cause(ctx), e.missing())
+			}
+		}
+	}
+	return nil
+}
+
+// introduced reads who has dialed.
+func (e *engine) introduced(ctx context.Context, conn *efa.Conn, token []byte) (rank int, err error) {
+	var card [tokenSize + 4]byte
+	n, err := conn.ReadMessage(ctx, card[:])
+	if err != nil {
+		return 0, err
+	}
+	if n != len(card) || subtle.ConstantTimeCompare(card[:tokenSize], token) != 1 {
+		return 0, fmt.Errorf("%w: not the token of this rank", ErrProtocol)
+	}
+	rank = int(binary.LittleEndian.Uint32(card[tokenSize:]))
+	if rank <= e.rank || rank >= len(e.peers) || e.peers[rank].conn != nil {
+		return 0, fmt.Errorf("%w: rank %d is none that is to come", ErrProtocol, rank)
+	}
+	return rank, nil
+}
+
+// missing names the ranks that have not dialed.
+func (e *engine) missing() error {
+	var ranks []int
+	for rank := e.rank + 1; rank < len(e.peers); rank++ {
+		if e.peers[rank].conn == nil {
+			ranks = append(ranks, rank)
+		}
+	}
+	return fmt.Errorf("comm: ranks %v have not connected to rank %d", ranks, e.rank)
+}

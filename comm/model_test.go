@@ -1,0 +1,179 @@
+package comm
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/weft-go/weft/efa"
+)
+
+// naive is a matcher that is right because it is simple.
+type naive struct {
+	posted  []*naivePost
+	waiting []*naiveMessage
+}
+
+type naivePost struct {
+	source, tag, room int
+	request           *Request
+	buf               []byte
+	message           *naiveMessage // that it took
+	canceled, seen    bool
+}
+
+type naiveMessage struct{ source, tag, size, number int }
+
+func (p *naivePost) takes(m *naiveMessage) bool {
+	return (p.source == AnySource || p.source == m.source) && (p.tag == AnyTag || p.tag == m.tag)
+}
+
+func (n *naive) arrive(m *naiveMessage) {
+	for i, p := range n.posted {
+		if p.takes(m) {
+			p.message = m
+			n.posted = append(n.posted[:i:i], n.posted[i+1:]...)
+			return
+		}
+	}
+	n.waiting = append(n.waiting, m)
+}
+
+func (n *naive) find(source, tag int) (int, *naiveMessage) {
+	probe := &naivePost{source: source, tag: tag}
+	for i, m := range n.waiting {
+		if probe.takes(m) {
+			return i, m
+		}
+	}
+	return -1, nil
+}
+
+func (n *naive) post(p *naivePost) {
+	if i, m := n.find(p.source, p.tag); m != nil {
+		p.message = m
+		n.waiting = append(n.waiting[:i:i], n.waiting[i+1:]...)
+		return
+	}
+	n.posted = append(n.posted, p)
+}
+
+func (n *naive) cancel(p *naivePost) {
+	for i, other := range n.posted {
+		if other == p {
+			n.posted = append(n.posted[:i:i], n.posted[i+1:]...)
+			p.canceled = true
+			return
+		}
+	}
+}
+
+// Programs of sends, receives, cancels and probes do what a naive matcher says.
+func TestAgainstNaiveMatcher(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		worlds := b.open(t, 3, Config{}, efa.Config{})
+		limit, err := worlds[0].EagerLimit(1)
+		require.NoError(t, err)
+		// What keeps the ranks in step must not be matched with the rest.
+		steps := make([]*Comm, 3)
+		onAll(worlds, func(rank int, c *Comm) {
+			var err error
+			steps[rank], err = c.Dup(deadline(t))
+			check(t, err == nil, "%v", err)
+		})
+		number := 0
+		rapid.Check(t, func(rt *rapid.T) {
+			runAgainstNaive(rt, t, worlds, steps, limit, &number)
+		})
+	})
+}
+
+func runAgainstNaive(rt *rapid.T, t *testing.T, worlds, steps []*Comm, limit int, number *int) {
+	receiver := worlds[0]
+	var model naive
+	var posts []*naivePost
+	var sends []*Request
+	sizes := rapid.SampledFrom([]int{0, 1, 40, limit, limit + 1, 3 * limit})
+	tags := rapid.IntRange(0, 3)
+	sources := rapid.SampledFrom([]int{AnySource, 0, 1, 2})
+	wildTags := rapid.SampledFrom([]int{AnyTag, 0, 1, 2, 3})
+	for range rapid.IntRange(1, 40).Draw(rt, "steps") {
+		switch rapid.SampledFrom([]string{"send", "send", "send", "post", "post", "post", "cancel", "probe"}).Draw(rt, "step") {
+		case "send":
+			*number++
+			m := &naiveMessage{rapid.IntRange(0, 2).Draw(rt, "from"), tags.Draw(rt, "tag"), sizes.Draw(rt, "size"), *number}
+			send := worlds[m.source].Isend
+			if rapid.Bool().Draw(rt, "synchronous") {
+				send = worlds[m.source].Issend
+			}
+			q, err := send(content(m.source, m.number, m.size), 0, m.tag)
+			require.NoError(rt, err)
+			sends = append(sends, q)
+			arrive(t, steps[m.source], steps[0])
+			model.arrive(m)
+		case "post":
+			p := &naivePost{source: sources.Draw(rt, "source"), tag: wildTags.Draw(rt, "wanted"), room: sizes.Draw(rt, "room")}
+			p.buf = make([]byte, p.room)
+			var err error
+			p.request, err = receiver.Irecv(p.buf, p.source, p.tag)
+			require.NoError(rt, err)
+			posts = append(posts, p)
+			model.post(p)
+		case "cancel":
+			if len(posts) > 0 {
+				p := posts[rapid.IntRange(0, len(posts)-1).Draw(rt, "which")]
+				if !p.seen {
+					p.request.Cancel()
+					model.cancel(p)
+				}
+			}
+		case "probe":
+			source, tag := sources.Draw(rt, "source"), wildTags.Draw(rt, "wanted")
+			status, found, err := receiver.Iprobe(source, tag)
+			require.NoError(rt, err)
+			_, m := model.find(source, tag)
+			require.Equal(rt, m != nil, found)
+			if m != nil {
+				require.Equal(rt, Status{m.source, m.tag, m.size}, status)
+			}
+		}
+		for _, p := range posts {
+			p.verify(rt, t)
+		}
+	}
+	for _, p := range append([]*naivePost(nil), model.posted...) {
+		p.request.Cancel()
+		model.cancel(p)
+		p.verify(rt, t)
+	}
+	for _, m := range model.waiting {
+		expect(t, receiver, m.source, m.tag, Status{m.source, m.tag, m.size}, m.number)
+	}
+	require.NoError(rt, WaitAll(deadline(t), sends))
+	_, messages, _ := used(receiver)
+	require.Zero(rt, messages)
+}
+
+// verify waits for a receive that must be over by the model, and checks what it got.
+func (p *naivePost) verify(rt *rapid.T, t *testing.T) {
+	if p.seen || p.message == nil && !p.canceled {
+		return
+	}
+	p.seen = true
+	status, err := p.request.Wait(deadline(t))
+	if p.canceled {
+		require.ErrorIs(rt, err, ErrCanceled)
+		return
+	}
+	m := p.message
+	require.Equal(rt, Status{m.source, m.tag, m.size}, status)
+	require.Equal(rt, content(m.source, m.number, m.size)[:min(m.size, p.room)], p.buf[:min(m.size, p.room)])
+	if m.size <= p.room {
+		require.NoError(rt, err)
+		return
+	}
+	var truncated *TruncationError
+	require.ErrorAs(rt, err, &truncated)
+	require.Equal(rt, TruncationError{Size: m.size, Limit: p.room}, *truncated)
+}

@@ -1,0 +1,157 @@
+package comm
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/weft-go/weft/efa"
+)
+
+// peer is another rank, or this one. It takes the messages of its connection.
+type peer struct {
+	engine *engine
+	rank   int // of the world
+	conn   *efa.Conn
+	eager  int // the longest message with a header
+
+	// All below belongs to the progress role.
+	failure error
+	// held: a message waits in the connection, because there is no memory for it.
+	held bool
+	// clear are the receives that have told the peer to send, in that order. Their
+	// messages come in the same.
+	clear operationList
+	// unreadable: a read of its memory has failed, and none is tried any more.
+	unreadable bool
+}
+
+var (
+	errTooMuch = fmt.Errorf("%w: more is asked for than there is", ErrProtocol)
+	errUnknown = fmt.Errorf("%w: an answer to what was never sent", ErrProtocol)
+)
+
+// Message implements efa.Handler.
+func (from *peer) Message(p efa.Progress, m []byte) bool {
+	e := from.engine
+	h, payload, err := parseHeader(m)
+	if err != nil {
+		p.Fail(from.conn, err)
+		return true
+	}
+	switch h.kind {
+	case kindEager, kindSync, kindReady, kindOpen:
+		return from.message(p, h, payload)
+	case kindMatched:
+		err = errUnknown
+		if op := e.sends.find(h.tag, from); op != nil {
+			err = op.answered(p)
+		}
+	case kindClear:
+		err = errUnknown
+		if op := e.sends.find(h.tag, from); op != nil {
+			err = op.cleared(p, h.id, h.length)
+		}
+	case kindData:
+		err = errUnknown
+		if op := e.receives.find(h.tag, from); op != nil && !op.inDevice {
+			err = op.dataArrived(p, payload)
+		}
+	}
+	if err != nil {
+		p.Fail(from.conn, err)
+	}
+	return true
+}
+
+// message takes in a message that is to be matched.
+func (from *peer) message(p efa.Progress, h header, payload []byte) bool {
+	e := from.engine
+	if e.closed {
+		return true
+	}
+	if e.arrivals.full {
+		from.held = true
+		return false
+	}
+	if h.length > mostLength {
+		p.Fail(from.conn, fmt.Errorf("%w: a message of %d bytes", ErrProtocol, h.length))
+		return true
+	}
+	a := e.arrivals.take()
+	op, matched := e.matcher.Arrive(h.envelope(from.rank), a)
+	if !matched {
+		a.arrived(from, h, payload)
+		if h.kind == kindReady || h.kind == kindOpen {
+			a.length = int(h.length)
+		}
+		e.keep(p, a)
+		e.arrivals.full = e.arrivals.used >= e.arrivals.limit
+		return true
+	}
+	e.arrivals.give(a)
+	op.leaveList()
+	switch h.kind {
+	case kindReady, kindOpen:
+		op.fetch(p, from, h)
+	case kindSync:
+		from.answer(p, h.id)
+		fallthrough
+	default:
+		op.accept(p, from, h.tag, payload)
+	}
+	return true
+}
+
+// mostLength is the longest message that there can be.
+const mostLength = 1 << 48
+
+// answer tells that a receive was found for a synchronous send.
+func (from *peer) answer(p efa.Progress, id uint64) {
+	var memory [openHeader]byte
+	h := header{kind: kindMatched, tag: id}
+	// If it cannot be sent, the connection has ended, and the sender hears of that.
+	_, _ = p.Send(from.conn, h.put(&memory), nil, nil)
+}
+
+// Payload implements efa.Handler: the data of a rendezvous.
+func (from *peer) Payload(p efa.Progress, length int) []byte {
+	op := from.clear.head
+	if op == nil || length != len(op.buf) {
+		p.Fail(from.conn, fmt.Errorf("%w: %d bytes that nobody has asked for", ErrProtocol, length))
+		return nil
+	}
+	op.inDevice = true
+	return op.buf
+}
+
+// Received implements efa.Handler.
+func (from *peer) Received(p efa.Progress, _ []byte, err error) {
+	op := from.clear.head
+	if op == nil || !op.inDevice {
+		return
+	}
+	if err != nil {
+		op.failReceive(p, err)
+		return
+	}
+	op.leaveList()
+	from.engine.receives.give(op)
+	op.finishReceive(p)
+}
+
+// Ended implements efa.Handler.
+func (from *peer) Ended(p efa.Progress, why error) {
+	e := from.engine
+	if e.closed {
+		return
+	}
+	var failed *efa.ConnError
+	switch {
+	case errors.Is(why, io.EOF):
+		why = ErrLeft
+	case errors.As(why, &failed):
+		e.config.Logger.Warn("weft: a rank is lost", "rank", from.rank, "error", why)
+	}
+	e.lose(p, from, why)
+}

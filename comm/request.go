@@ -1,0 +1,217 @@
+package comm
+
+import (
+	"context"
+	"errors"
+
+	"github.com/weft-go/weft/efa"
+)
+
+// Request is a send or a receive that goes on by itself. It ends once, and Wait, Test,
+// WaitAll or WaitAny says how; after that the request must not be used any more. One
+// goroutine at a time waits for it or tests it.
+type Request operation
+
+func (q *Request) operation() *operation { return (*operation)(q) }
+
+// start has an operation begin. Of none, nothing begins.
+func (op *operation) start() *Request {
+	if op == nil {
+		return nil
+	}
+	op.begin()
+	return (*Request)(op)
+}
+
+// Wait waits until the request is done, and returns what the blocking call would. If
+// ctx ends first, its error is returned, and the request goes on.
+func (q *Request) Wait(ctx context.Context) (Status, error) {
+	op := q.operation()
+	if err := op.wait(ctx); err != nil {
+		return Status{}, context.Cause(ctx)
+	}
+	return op.result()
+}
+
+// Test says whether the request is done, and if so what Wait would. It drives the
+// messages of all communicators on, if nobody else does.
+func (q *Request) Test() (status Status, done bool, err error) {
+	op := q.operation()
+	if !op.done.Load() {
+		op.engine.reactor.Poll()
+		if !op.done.Load() {
+			return Status{}, false, nil
+		}
+	}
+	// The role may still be in the middle of ending it.
+	_ = op.wait(context.Background())
+	status, err = op.result()
+	return status, true, err
+}
+
+// Cancel ends a receive for which there is no message yet, and a send that has not
+// begun, with ErrCanceled. Any other goes on. Either way it has to be waited for.
+func (q *Request) Cancel() {
+	op := q.operation()
+	op.engine.do(func(p efa.Progress) { op.cancel(p, ErrCanceled) })
+}
+
+// finish is Wait for a request that nobody else will wait for.
+func (q *Request) finish(ctx context.Context) (Status, error) {
+	op := q.operation()
+	if op.wait(ctx) == nil {
+		return op.result()
+	}
+	return op.giveUp(context.Cause(ctx))
+}
+
+// WaitAll waits for all requests, and returns the errors of those that failed. If ctx
+// ends first, the requests that are not done go on, and which they are is in the
+// result: the requests that are done are nil in requests.
+func WaitAll(ctx context.Context, requests []*Request) error {
+	var errs []error
+	for i, q := range requests {
+		if q == nil {
+			continue
+		}
+		op := q.operation()
+		if err := op.wait(ctx); err != nil {
+			return errors.Join(append(errs, context.Cause(ctx))...)
+		}
+		_, err := op.result()
+		requests[i] = nil
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// WaitAny waits until one of the requests is done, and returns which, and what its
+// Wait would. nil requests are left out; without any other, index is -1. The one that
+// is done is nil in requests then. If ctx ends first, index is -1 and the error that
+// of ctx. All requests are of one world.
+func WaitAny(ctx context.Context, requests []*Request) (index int, status Status, err error) {
+	a := &anyOf{}
+	for _, q := range requests {
+		if q != nil {
+			a.engine = q.engine
+			a.operations = append(a.operations, q.operation())
+		}
+	}
+	if a.engine == nil {
+		return -1, Status{}, nil
+	}
+	waitErr := a.engine.reactor.Run(ctx, &a.task, a)
+	a.engine.do(a.leave)
+	if waitErr != nil {
+		return -1, Status{}, context.Cause(ctx)
+	}
+	for i, q := range requests {
+		if q != nil && q.done.Load() {
+			op := q.operation()
+			_ = op.wait(context.Background())
+			status, err = op.result()
+			requests[i] = nil
+			return i, status, err
+		}
+	}
+	return -1, Status{}, nil
+}
+
+// anyOf is a wait for any of some operations.
+type anyOf struct {
+	engine     *engine
+	task       efa.Task
+	operations []*operation
+	over       bool
+}
+
+// Start implements efa.Work.
+func (a *anyOf) Start(p efa.Progress) {
+	for _, op := range a.operations {
+		op.any = a
+		if op.done.Load() {
+			a.notice(p)
+		}
+	}
+}
+
+// Abandon implements efa.Work.
+func (a *anyOf) Abandon(p efa.Progress, why error) {
+	if !a.over {
+		a.over = true
+		p.Finish(&a.task, why)
+	}
+}
+
+// notice ends the wait.
+func (a *anyOf) notice(p efa.Progress) {
+	if !a.over {
+		a.over = true
+		p.Finish(&a.task, nil)
+	}
+}
+
+func (a *anyOf) leave(efa.Progress) {
+	for _, op := range a.operations {
+		op.any = nil
+	}
+}
+
+// wait waits for an operation that has begun; an error says that ctx has ended first.
+func (op *operation) wait(ctx context.Context) error {
+	if op.idle {
+		// It has been waited for before.
+		op.idle = false
+		if err := op.run(ctx); err != nil {
+			op.idle = true
+			return err
+		}
+		return nil
+	}
+	if err := op.engine.reactor.Await(ctx, &op.task); err != nil {
+		op.idle = true
+		return err
+	}
+	return nil
+}
+
+// result takes the result of an operation that is done, and gives it back.
+func (op *operation) result() (Status, error) {
+	status, err := op.status, op.err
+	if err != nil {
+		var in *efa.InFlightError
+		if errors.As(err, &in) {
+			return status, err
+		}
+	}
+	op.release()
+	return status, err
+}
+
+// runToEnd has an operation begin and end.
+func (op *operation) runToEnd(ctx context.Context) (Status, error) {
+	if err := ctx.Err(); err != nil {
+		op.release()
+		return Status{}, err
+	}
+	if op.run(ctx) == nil {
+		return op.result()
+	}
+	return op.giveUp(context.Cause(ctx))
+}
+
+// giveUp ends an operation that nobody will wait for, if it can be.
+func (op *operation) giveUp(why error) (Status, error) {
+	var done bool
+	released := make(chan struct{})
+	op.engine.do(func(p efa.Progress) {
+		op.cancel(p, why)
+		if done = op.done.Load(); !done {
+			op.released = released
+		}
+	})
+	if done {
+		return op.result()
+	}
+	return Status{}, &efa.InFlightError{Err: why, Released: released}
+}
