@@ -16,7 +16,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
+	"github.com/weft-go/weft/fabric"
 	"github.com/weft-go/weft/internal/testenv"
 )
 
@@ -126,10 +128,47 @@ func requireEmpty(t *testing.T, dir string) {
 	require.Empty(t, names)
 }
 
+// killAmid kills a process in the middle of messages with another one. shm of libfabric
+// 1.17 would leave what the two share locked for good if the process was killed while it
+// holds that lock (docs/PROVIDERS.md): there it is stopped outside of it before, which
+// shows in that the other one comes to rest.
+func (p *process) killAmid(t *testing.T, provider string, other *process) {
+	t.Helper()
+	amid := provider != "shm" || fabric.LibraryVersion().Major >= 2
+	for tries := 0; !amid; tries++ {
+		require.Less(t, tries, 20, "the other side does not come to rest")
+		require.NoError(t, p.Process.Signal(syscall.SIGSTOP))
+		if amid = other.rests(t); !amid {
+			require.NoError(t, p.Process.Signal(syscall.SIGCONT))
+		}
+	}
+	require.NoError(t, p.Process.Kill())
+}
+
+// rests says whether the process does next to nothing for a while, soon.
+func (p *process) rests(t *testing.T) bool {
+	t.Helper()
+	const while = 50 * time.Millisecond
+	took := func() time.Duration {
+		var ts unix.Timespec
+		// The clock of another process' time, as clock_getcpuclockid(3) makes it.
+		require.NoError(t, unix.ClockGettime(int32(^p.Process.Pid<<3|2), &ts))
+		return time.Duration(ts.Nano())
+	}
+	for range 40 {
+		before := took()
+		time.Sleep(while)
+		if took()-before < while/10 {
+			return true
+		}
+	}
+	return false
+}
+
 func TestSenderIsKilled(t *testing.T) {
 	onEachProvider(t, func(t *testing.T, provider string) {
 		sender, receiver, dir := underWay(t, provider)
-		require.NoError(t, sender.Process.Kill())
+		sender.killAmid(t, provider, receiver)
 		receiver.await(t, noticeLimit)
 		receiver.requireOneLine(t, exitPeer, "weft: connection lost: ")
 		requireEmpty(t, dir)
@@ -139,7 +178,7 @@ func TestSenderIsKilled(t *testing.T) {
 func TestReceiverIsKilled(t *testing.T) {
 	onEachProvider(t, func(t *testing.T, provider string) {
 		sender, receiver, dir := underWay(t, provider)
-		require.NoError(t, receiver.Process.Kill())
+		receiver.killAmid(t, provider, sender)
 		sender.await(t, noticeLimit)
 		sender.requireOneLine(t, exitPeer, "weft: connection lost: ")
 		names, err := os.ReadDir(dir)

@@ -19,12 +19,14 @@ import (
 type providerFlags struct {
 	Provider []string `placeholder:"NAME" help:"Providers in order of preference, such as efa,tcp; without it efa, then sockets."`
 	Require  bool     `help:"Use the first provider or fail; never fall back to another."`
+	Domain   []string `placeholder:"NAME" help:"Devices or interfaces to use, as weft info names them; without it all that there are."`
 }
 
 // connectFlags are those of everything that talks to a peer.
 type connectFlags struct {
 	providerFlags
 	securityFlags
+	Rails   int           `placeholder:"N" help:"Devices that long messages go over, if the peer has several as well; up to 16."`
 	Timeout time.Duration `default:"2m" help:"How long the peer may be silent."`
 	JSON    bool          `help:"Print results as JSON."`
 }
@@ -32,6 +34,9 @@ type connectFlags struct {
 func (f *connectFlags) check(serving bool) error {
 	if f.Timeout <= 0 {
 		return &usageError{fmt.Sprintf("--timeout is %v, it must be longer than 0", f.Timeout)}
+	}
+	if f.Rails < 0 || f.Rails > 16 {
+		return &usageError{fmt.Sprintf("--rails is %d, it must be from 0 to 16", f.Rails)}
 	}
 	return f.securityFlags.check(serving)
 }
@@ -50,6 +55,8 @@ func (f *connectFlags) config(serving bool, maxMessage int64, logger *slog.Logge
 	config := &efa.Config{
 		Providers:        f.Provider,
 		Require:          f.Require,
+		Domains:          f.Domain,
+		Rails:            f.Rails,
 		Logger:           logger,
 		MaxMessage:       maxMessage,
 		MaxHandshakes:    mostWaiting,
@@ -135,7 +142,7 @@ func dial(ctx context.Context, address, service string, config *efa.Config) (*ef
 	default:
 		// That the two sides do not agree may be because this one has nothing
 		// to offer.
-		preference := fabric.Preference{Providers: config.Providers, Require: config.Require, Logger: config.Logger}
+		preference := fabric.Preference{Providers: config.Providers, Require: config.Require, Domains: config.Domains, Logger: config.Logger}
 		if _, none := fabric.Choose(preference); isNoProvider(none) {
 			return nil, none
 		}

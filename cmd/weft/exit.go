@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 
+	"github.com/weft-go/weft/cmd/weft/internal/launch"
 	"github.com/weft-go/weft/cmd/weft/internal/transfer"
 )
 
@@ -24,6 +25,11 @@ type usageError struct{ text string }
 
 func (e *usageError) Error() string { return e.text }
 
+// missingError is about providers that were asked for and cannot be used.
+type missingError struct{ text string }
+
+func (e *missingError) Error() string { return e.text }
+
 // peerError is about reaching the peer.
 type peerError struct {
 	text string
@@ -36,14 +42,18 @@ func (e *peerError) Unwrap() error { return e.err }
 func exitCode(err error) int {
 	var usage *usageError
 	var peer *peerError
+	var missing *missingError
+	var job interface{ ExitCode() int }
 	switch {
 	case err == nil:
 		return 0
 	case errors.As(err, &usage):
 		return exitUsage
-	case isNoProvider(err):
+	case isNoProvider(err), errors.As(err, &missing):
 		return exitNoProvider
-	case errors.Is(err, errInterrupted):
+	case errors.As(err, &job):
+		return job.ExitCode()
+	case errors.Is(err, errInterrupted), errors.Is(err, launch.ErrInterrupted):
 		return exitInterrupted
 	case errors.Is(err, transfer.ErrMismatch):
 		return exitMismatch

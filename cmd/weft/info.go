@@ -1,7 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"text/tabwriter"
 )
 
@@ -36,10 +39,19 @@ type candidate struct {
 	Fabric     string `json:"fabric,omitempty"`
 	Domain     string `json:"domain,omitempty"`
 	MaxMessage uint64 `json:"max_message,omitempty"`
+	// Devices are all that it has here, that of Domain first.
+	Devices []device `json:"devices,omitempty"`
 }
 
-// Run shows what there is. It fails where nothing could be chosen, after it
-// has shown why.
+// device is one that messages can go through.
+type device struct {
+	Domain  string `json:"domain"`
+	Fabric  string `json:"fabric"`
+	Address string `json:"address,omitempty"`
+}
+
+// Run shows what there is. It fails where nothing could be chosen, or a provider that
+// was asked for by name cannot be used, after it has shown why.
 func (c *infoCommand) Run(t *terminal) error {
 	m, choiceErr := lookAround(c.providerFlags, t.logger)
 	var err error
@@ -51,7 +63,21 @@ func (c *infoCommand) Run(t *terminal) error {
 	if choiceErr != nil {
 		return choiceErr
 	}
-	return err
+	return errors.Join(err, m.missing(c.Provider))
+}
+
+// missing says which of the providers that were asked for cannot be used.
+func (m *machine) missing(asked []string) error {
+	var none []string
+	for _, p := range m.Providers {
+		if !p.Usable && slices.Contains(asked, p.Name) {
+			none = append(none, p.Name+": "+p.Reason)
+		}
+	}
+	if len(none) == 0 {
+		return nil
+	}
+	return &missingError{"not usable here: " + strings.Join(none, "; ")}
 }
 
 func (m *machine) print(t *terminal) error {
@@ -61,6 +87,9 @@ func (m *machine) print(t *terminal) error {
 	for _, p := range m.Providers {
 		if p.Usable {
 			fmt.Fprintf(w, "%s\tyes, as %s on %s (%s)\n", p.Name, p.Provider, p.Domain, p.Fabric)
+			for _, d := range p.Devices {
+				fmt.Fprintf(w, "\tdevice %s, address %s\n", d.Domain, d.Address)
+			}
 		} else {
 			fmt.Fprintf(w, "%s\tno: %s\n", p.Name, p.Reason)
 		}

@@ -19,16 +19,19 @@ func lookAround(flags providerFlags, logger *slog.Logger) (*machine, error) {
 	quiet := slog.New(slog.DiscardHandler)
 	for _, name := range providerNames(flags) {
 		c := candidate{Name: name}
-		choice, err := fabric.Choose(fabric.Preference{Providers: []string{name}, Require: true, Logger: quiet})
+		choice, err := fabric.Choose(fabric.Preference{Providers: []string{name}, Require: true, Domains: flags.Domain, Logger: quiet})
 		if err != nil {
 			c.Reason = reasonOf(err)
 		} else {
 			i := choice.Info
 			c.Usable, c.Provider, c.Fabric, c.Domain, c.MaxMessage = true, i.Provider(), i.Fabric(), i.Domain(), i.MaxMessage()
+			for _, d := range choice.Devices {
+				c.Devices = append(c.Devices, device{d.Domain(), d.Fabric(), d.SourceName()})
+			}
 		}
 		m.Providers = append(m.Providers, c)
 	}
-	choice, err := fabric.Choose(fabric.Preference{Providers: flags.Provider, Require: flags.Require, Logger: logger})
+	choice, err := fabric.Choose(fabric.Preference{Providers: flags.Provider, Require: flags.Require, Domains: flags.Domain, Logger: logger})
 	var none *fabric.ChoiceError
 	switch {
 	case err == nil:

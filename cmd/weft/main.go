@@ -6,6 +6,7 @@
 //	weft ping --serve                answer pings
 //	weft ping HOST:PORT              measure the latency to a weft ping --serve
 //	weft info                        what this machine can use, and why
+//	weft run -n N -- COMMAND         run a job of N processes on this machine
 //
 // Without --listen, recv and ping --serve listen on 127.0.0.1:7465, which
 // only programs on the same machine can reach. Port 0 takes a free port; the
@@ -26,6 +27,19 @@
 //	4    the peer cannot be reached, was lost, or is not a fitting weft
 //	5    verification failed: what arrived is not what was sent
 //	130  interrupted before the work was done
+//
+// but weft run has that of the rank that failed first (128 and its number for a
+// signal), 124 where --timeout has passed, and 126 or 127 for a command that cannot
+// be started or is not there.
+//
+// The processes of weft run are told by WEFT_RANK, WEFT_SIZE, WEFT_LOCAL_RANK and
+// WEFT_STORE who they are and where they find each other, as package bootstrap
+// reads it, and by RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT in
+// the way of torchrun. What they print is printed by whole lines with the rank in
+// front; lines longer than 64 KiB in pieces, with a + there. They read nothing.
+// Signals are passed on to them; a second one that ends programs kills them. When
+// one fails, or weft run ends in any way, the others end, with all that is in their
+// process groups.
 //
 // A receiver replaces files of the same name when the new one is whole and
 // verified, and writes nowhere but below DIR. Names, permission bits and
@@ -59,7 +73,11 @@ The exit codes are
   3    no usable provider
   4    the peer cannot be reached, was lost, or is not a fitting weft
   5    verification failed: what arrived is not what was sent
-  130  interrupted before the work was done`
+  130  interrupted before the work was done
+
+but weft run has that of the rank that failed first (128 and its number for a
+signal), 124 where --timeout has passed, and 126 or 127 for a command that
+cannot be started or is not there.`
 
 // commandLine is the whole of it.
 type commandLine struct {
@@ -67,6 +85,8 @@ type commandLine struct {
 	Send    sendCommand `cmd:"" help:"Send files and folders to a weft recv."`
 	Ping    pingCommand `cmd:"" help:"Measure the latency of messages."`
 	Info    infoCommand `cmd:"" help:"Show what this machine can use, what would be chosen, and why."`
+	Run     runCommand  `cmd:"" help:"Run a command as the ranks of a job on this machine."`
+	Keep    keepCommand `cmd:"" hidden:"" help:"End the job of a weft run that is gone."`
 	Verbose bool        `short:"v" help:"Log what is chosen and done to stderr."`
 
 	Version kong.VersionFlag `help:"Print the versions of weft and of libfabric."`
