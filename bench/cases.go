@@ -62,7 +62,7 @@ func (b benchmark) name() string { return b.id + " " + b.provider + " " + b.work
 
 // benchmarks are all there are. What is added here is run, printed and listed.
 func benchmarks() []benchmark {
-	return []benchmark{
+	return append([]benchmark{
 		pingPongBenchmark("P1", "shm", 500_000, 1.10, baseline{"fi_pingpong", fiPingpong, 1.10}),
 		injectBenchmark("P1", "shm", 500_000, 1.10),
 		floodBenchmark("P2", "shm", 2_000_000, 1.0),
@@ -79,17 +79,20 @@ func benchmarks() []benchmark {
 		unattendedBenchmark("tcp", 50_000),
 		unattendedBenchmark("sockets", 10_000),
 		echoBenchmark(20_000, 15),
+		rankBenchmark(500_000, 1.0),
 		pingPongBenchmark("P10", "sockets", 10_000, 1.5),
 		eagerBenchmark("P10", "sockets", 10_000, 0),
 		idleBenchmark("shm", 1_000, 4*time.Second),
 		idleBenchmark("tcp", 1_000, 4*time.Second),
-	}
+		deviceOneWay(10_000),
+		deviceLarge(500),
+	}, thresholdBenchmarks()...)
 }
 
 // ipSource is where providers with IP addresses are bound to: traffic stays on
 // the loopback interface.
 func ipSource(provider string) string {
-	if provider == "shm" {
+	if provider == "shm" || provider == "efa" {
 		return ""
 	}
 	return "127.0.0.1"

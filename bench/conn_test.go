@@ -52,7 +52,7 @@ func TestSideOptions(t *testing.T) {
 
 // Every message arrives, whatever the API and the size.
 func TestConnectionsCarry(t *testing.T) {
-	each(t, func(t *testing.T, built *tools, provider string) {
+	onShm(t, func(t *testing.T, built *tools, provider string) {
 		pingPong, flood := tinyOrder(provider, pingPongWork), tinyOrder(provider, floodWork)
 		two, long, large := pingPong, pingPong, flood
 		two.two = true
@@ -102,7 +102,7 @@ func TestTCPCarries(t *testing.T) {
 // Whoever waits for a message that does not come says so, and one that has
 // another number or length is not taken for it.
 func TestConnectionsNotice(t *testing.T) {
-	each(t, func(t *testing.T, built *tools, provider string) {
+	onShm(t, func(t *testing.T, built *tools, provider string) {
 		program := overConnection(built, sideOptions{sender: senderWrite})
 		o := tinyOrder(provider, floodWork)
 		o.deadline = 2 * time.Second
@@ -110,7 +110,9 @@ func TestConnectionsNotice(t *testing.T) {
 		o.count++
 		_, more := o.sides(program)
 		_, err := runPair(context.Background(), less, more, o.deadline)
-		require.ErrorContains(t, err, "the deadline has passed")
+		require.Error(t, err)
+		// The other side may have ended first, and taken its connection along.
+		require.Regexp(t, "the deadline has passed|peer lost", err.Error())
 
 		o.deadline = 20 * time.Second
 		o.work = pingPongWork
@@ -137,8 +139,7 @@ func TestBenchmarksRun(t *testing.T) {
 			continue // those above are in their place
 		}
 		t.Run(b.name(), func(t *testing.T) {
-			_, err := fabric.Choose(fabric.Preference{Providers: []string{b.provider}, Require: true, Source: ipSource(b.provider)})
-			testenv.Need(t, b.provider, err)
+			testenv.Need(t, b.provider, usable(b.provider))
 			t.Parallel()
 			b.order.warmup, b.order.count = 3, min(b.order.count, 200)
 			// It tells too few digits of so short a run; TestFiPingpong has it.
@@ -157,6 +158,19 @@ func TestBenchmarksRun(t *testing.T) {
 			require.Contains(t, text.String(), b.name()+": ")
 		})
 	}
+}
+
+// usable says why a provider cannot be measured here, if so.
+func usable(provider string) error {
+	if provider == "efa" {
+		launcher, err := withEFA()
+		if err == nil {
+			_, err = output(context.Background(), append(launcher, "true"))
+		}
+		return err
+	}
+	_, err := fabric.Choose(fabric.Preference{Providers: []string{provider}, Require: true, Source: ipSource(provider)})
+	return err
 }
 
 func TestFiguresHaveLimits(t *testing.T) {

@@ -29,6 +29,7 @@ type connSide struct {
 // config is the default one but for what the order says.
 func (s *connSide) config(d fabric.Device) *efa.Config {
 	c := &efa.Config{Device: d, Logger: slog.New(slog.DiscardHandler)}
+	const most = 1 << 16 // that there can be
 	switch {
 	case s.two:
 		c.EagerLimit = -1
@@ -36,6 +37,8 @@ func (s *connSide) config(d fabric.Device) *efa.Config {
 		// One message, and no more, is as long as one that has others in it
 		// may be.
 		c.EagerLimit = s.size
+	case s.size <= most:
+		c.EagerLimit = max(s.size, 4096)
 	}
 	if s.work == floodWork {
 		c.WindowMessages = s.window

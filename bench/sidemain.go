@@ -31,13 +31,14 @@ const (
 	overFabric = "fabric"
 	overConn   = "conn"   // connections of package efa
 	overStream = "stream" // the same, as streams of bytes
+	overComm   = "comm"   // ranks of package comm
 	overNet    = "net"    // TCP of package net
 )
 
 func (o *sideOptions) flags(stderr io.Writer) *flag.FlagSet {
 	f := flag.NewFlagSet(sideCommand, flag.ContinueOnError)
 	f.SetOutput(stderr)
-	f.StringVar(&o.over, "over", overFabric, "fabric, conn, stream or net")
+	f.StringVar(&o.over, "over", overFabric, "fabric, conn, stream, comm or net")
 	f.StringVar(&o.sender, "sender", senderWrite, "how conn sends a flood: write, try, async or fragments")
 	f.BoolVar(&o.ungathered, "ungathered", false, "conn does not gather short messages")
 	f.DurationVar(&o.idle, "idle", time.Second, "how long to watch what is idle")
@@ -77,10 +78,12 @@ func sideMain(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 			err = (&side{order: o, talk: t}).run()
 		case overConn, overStream:
 			err = (&connSide{order: o, sideOptions: options, talk: t}).run()
+		case overComm:
+			err = (&commSide{order: o, talk: t}).run()
 		case overNet:
 			err = (&netSide{order: o, sideOptions: options, talk: t}).run()
 		default:
-			err = fmt.Errorf("-over is fabric, conn, stream or net, not %q", options.over)
+			err = fmt.Errorf("-over is fabric, conn, stream, comm or net, not %q", options.over)
 		}
 	}
 	if err == nil {

@@ -16,20 +16,18 @@ import (
 	"github.com/weft-go/weft/internal/testenv"
 )
 
-// each runs a test on every provider that benchmarks use, with the twins built.
-// Most of a test is a process waiting for libfabric to load: they run at once.
-func each(t *testing.T, test func(t *testing.T, built *tools, provider string)) {
+// onShm runs a test with the twins built, beside others: most of it is processes that
+// wait for libfabric to load. What a provider makes of the work is for
+// TestBenchmarksRun, which runs each benchmark there is.
+func onShm(t *testing.T, test func(t *testing.T, built *tools, provider string)) {
+	const provider = "shm"
+	_, err := fabric.Choose(fabric.Preference{Providers: []string{provider}, Require: true})
+	testenv.Need(t, provider, err)
+	t.Parallel()
 	built, err := newTools(context.Background())
 	require.NoError(t, err)
 	t.Cleanup(built.close)
-	for _, provider := range []string{"shm", "tcp", "sockets"} {
-		t.Run(provider, func(t *testing.T) {
-			_, err := fabric.Choose(fabric.Preference{Providers: []string{provider}, Require: true, Source: ipSource(provider)})
-			testenv.Need(t, provider, err)
-			t.Parallel()
-			test(t, built, provider)
-		})
-	}
+	test(t, built, provider)
 }
 
 func tinyOrder(provider, work string) order {
@@ -62,7 +60,7 @@ func TestOrderArguments(t *testing.T) {
 
 // Either language on either side: they agree on every message.
 func TestSidesUnderstandEachOther(t *testing.T) {
-	each(t, func(t *testing.T, built *tools, provider string) {
+	onShm(t, func(t *testing.T, built *tools, provider string) {
 		pingPong, flood := tinyOrder(provider, "pingpong"), tinyOrder(provider, "flood")
 		inject, two, narrow := pingPong, pingPong, flood
 		inject.inject, two.two = true, true
@@ -101,7 +99,7 @@ func TestSidesUnderstandEachOther(t *testing.T) {
 
 // A receiver that is owed a message, or gets one of another length, says so.
 func TestReceiversNotice(t *testing.T) {
-	each(t, func(t *testing.T, built *tools, provider string) {
+	onShm(t, func(t *testing.T, built *tools, provider string) {
 		for name, program := range map[string][]string{
 			"C": built.twin, "weft": built.weft,
 			"connection": overConnection(built, sideOptions{sender: senderWrite}),
@@ -128,7 +126,7 @@ func TestReceiversNotice(t *testing.T) {
 }
 
 func TestKilledSideLeavesNothing(t *testing.T) {
-	each(t, func(t *testing.T, built *tools, provider string) {
+	onShm(t, func(t *testing.T, built *tools, provider string) {
 		for name, program := range map[string][]string{
 			"C": built.twin, "weft": built.weft, "connection": overConnection(built, sideOptions{}),
 		} {

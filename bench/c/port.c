@@ -25,7 +25,13 @@ static struct fi_info *hints_for(const struct order *order)
 	return hints;
 }
 
-// The same choice as fitting of package fabric.
+// The same choice as fitting of package fabric, which prefers what has utility
+// layers over tcp.
+static int layered(const struct fi_info *info)
+{
+	return !strncmp(info->fabric_attr->prov_name, "tcp;", 4);
+}
+
 static int fits(const struct fi_info *info, const char *provider)
 {
 	const char *name = info->fabric_attr->prov_name;
@@ -38,7 +44,7 @@ static int fits(const struct fi_info *info, const char *provider)
 
 static struct fi_info *find_info(const struct order *order)
 {
-	struct fi_info *hints = hints_for(order), *list, *found;
+	struct fi_info *hints = hints_for(order), *list, *next, *found = NULL;
 	int with_source = order->source[0] != 0;
 	uint32_t library = fi_version();
 	uint32_t headers = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION);
@@ -46,9 +52,10 @@ static struct fi_info *find_info(const struct order *order)
 	CHECK(fi_getinfo(FI_VERSION_LT(library, headers) ? library : headers,
 			 with_source ? order->source : NULL, NULL,
 			 with_source ? FI_SOURCE : 0, hints, &list));
-	for (found = list; found; found = found->next)
-		if (fits(found, order->provider))
-			break;
+	for (next = list; next; next = next->next)
+		if (fits(next, order->provider) &&
+		    (!found || (!layered(found) && layered(next))))
+			found = next;
 	if (!found)
 		die("no fitting info of the provider", 0);
 	found = fi_dupinfo(found);
