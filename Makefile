@@ -60,21 +60,39 @@ test: testreport ## run every test, on every provider that this machine has, and
 	@code=0; bin/testreport $(ALSO) -count=1 -timeout=$(TIMEOUT) $(TESTFLAGS) $(PKG) || code=1; \
 		$(if $(EVERYTHING),scripts/test-efa plain faults -timeout=$(TIMEOUT) || code=1;) exit $$code
 
+# A module that takes long to compile, and needs a server: not a part of make test.
+.PHONY: test-etcd
+test-etcd: testreport ## lint and test the store of jobs in etcd, with Debian's etcd-server
+	@scripts/setup etcd
+	cd bootstrap/etcd && go vet ./... && $(LINT) run
+	@cd bootstrap/etcd && WEFT_REQUIRE=etcd ../../bin/testreport -count=1 -timeout=$(TIMEOUT) $(TESTFLAGS) ./...
+
 .PHONY: test-efa
 test-efa: testreport ## run the tests on libfabric's efa provider and an emulated device, plain and with faults
 	@scripts/test-efa plain faults -timeout=$(TIMEOUT) $(TESTFLAGS)
+
+# Tests of processes that are killed, cut off or written in C: what happens there
+# happens in the other process, and with the race detector they take long.
+OTHERS := -skip='^Test(Interop|HostVanishes|PeerIsRestarted|PeerIsKilled|PeerIsKilledInLongWrite|ShmLostPeers|ReceiverIsKilled|SenderIsKilled|ReceiverIsInterrupted|SenderIsInterrupted|ScriptsOnEachProvider|RankIsKilled|Ring)$$'
+
+# The code in Go is the same for all providers but for how it waits: of these, on sockets
+# it blocks, and on shm it spins, or naps.
+RACE_PROVIDERS ?= sockets,shm
+RACE_PKG ?= $(PKG)
+RACED = WEFT_TEST_PROVIDERS=$(or $(WEFT_TEST_PROVIDERS),$(RACE_PROVIDERS))
 
 # -race brings checkptr with it; cgocheck2 watches each Go pointer stored in C
 # memory: both watch in one run. -asan watches the memory that C reads and writes;
 # what libfabric keeps for good is not a leak of the tests.
 .PHONY: race
-race: testreport ## run every test with the race, pointer and cgo checks, and the packages around C with asan
-	@GOEXPERIMENT=cgocheck2 bin/testreport $(ALSO) -race -count=1 -timeout=$(TIMEOUT) $(TESTFLAGS) $(PKG)
-	@ASAN_OPTIONS=detect_leaks=0 bin/testreport -asan -count=1 -timeout=$(TIMEOUT) $(TESTFLAGS) ./cgo ./fabric
+race: testreport ## run the tests with the race, pointer and cgo checks, and the packages around C with asan
+	@$(RACED) GOEXPERIMENT=cgocheck2 bin/testreport $(if $(filter ./...,$(RACE_PKG)),$(ALSO)) $(OTHERS) -race -count=1 -timeout=$(TIMEOUT) $(TESTFLAGS) $(RACE_PKG)
+	@$(RACED) ASAN_OPTIONS=detect_leaks=0 bin/testreport -asan -count=1 -timeout=$(TIMEOUT) $(TESTFLAGS) ./cgo ./fabric
 
 # The same tests with Debian 13's libfabric, in a root of its own, but for the long
-# ones of the benchmarks, and of the device, which the efa provider has after them.
-LONG := -skip='^Test(SidesUnderstandEachOther|ConnectionsCarry|BenchmarksRun|PingPongUnderFaults)$$'
+# ones of the benchmarks, of jobs, of other processes and of the device itself
+# (make test PKG=... in it runs them).
+LONG := -skip='^Test(SidesUnderstandEachOther|ConnectionsCarry|BenchmarksRun|PingPongUnderFaults|PingPongBetweenContainers|SRD|SRDUnderFaults|Valgrind|JobsOfAllSizes|RanksThatDoNotJoinAreNamed|HostVanishes|PeerIsRestarted|Interop|RankIsKilled)$$'
 .PHONY: test-libfabric-2
 test-libfabric-2: testreport ## run every test against libfabric 2.1
 	@code=0; scripts/libfabric-2 bin/testreport $(ALSO) $(LONG) -count=1 -timeout=$(TIMEOUT) $(TESTFLAGS) $(PKG) || code=1; \
@@ -100,7 +118,7 @@ lint: setup ## go vet, golangci-lint and gofumpt; shellcheck where there is one
 .PHONY: fmt
 fmt: ## format the code as lint wants it
 	$(LINT) fmt
-	@set -e; for module in $(MODULES); do (cd $$module && $(LINT) fmt); done
+	@set -e; for module in $(MODULES) bootstrap/etcd; do (cd $$module && $(LINT) fmt); done
 
 .PHONY: bench
 bench: setup ## measure against the same calls in C, and print the ratios
@@ -110,7 +128,8 @@ bench: setup ## measure against the same calls in C, and print the ratios
 export SOAK_CONNECTIONS SOAK_MESSAGES SOAK_TIME SOAK_PROVIDERS
 .PHONY: soak
 soak: SOAK_MESSAGES := $(or $(SOAK_MESSAGES),1000)
-soak: SOAK_PROVIDERS := $(or $(SOAK_PROVIDERS),sockets,tcp,shm)
+# The last part of if may have commas, which those of or may not.
+soak: SOAK_PROVIDERS := $(if $(SOAK_PROVIDERS),$(SOAK_PROVIDERS),sockets,tcp,shm)
 soak: setup ## 1,000 connections of 1,000 messages, or SOAK_CONNECTIONS, SOAK_MESSAGES, SOAK_TIME=1h
 	go test ./efa/ -run='^TestSoak$$' -count=1 -timeout=0 -v
 
