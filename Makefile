@@ -54,11 +54,12 @@ testreport: setup
 
 # The efa provider has its turn where everything is run.
 EVERYTHING := $(and $(filter ./...,$(PKG)),$(if $(strip $(TESTFLAGS)),,yes))
+EFA_ROUNDS ?= plain faults
 
 .PHONY: test
 test: testreport ## run every test, on every provider that this machine has, and on efa
 	@code=0; bin/testreport $(ALSO) -count=1 -timeout=$(TIMEOUT) $(TESTFLAGS) $(PKG) || code=1; \
-		$(if $(EVERYTHING),scripts/test-efa plain faults -timeout=$(TIMEOUT) || code=1;) exit $$code
+		$(if $(EVERYTHING),scripts/test-efa $(EFA_ROUNDS) -timeout=$(TIMEOUT) || code=1;) exit $$code
 
 # A module that takes long to compile, and needs a server: not a part of make test.
 .PHONY: test-etcd
@@ -69,7 +70,7 @@ test-etcd: testreport ## lint and test the store of jobs in etcd, with Debian's 
 
 .PHONY: test-efa
 test-efa: testreport ## run the tests on libfabric's efa provider and an emulated device, plain and with faults
-	@scripts/test-efa plain faults -timeout=$(TIMEOUT) $(TESTFLAGS)
+	@scripts/test-efa $(EFA_ROUNDS) -timeout=$(TIMEOUT) $(TESTFLAGS)
 
 # Tests of processes that are killed, cut off or written in C: what happens there
 # happens in the other process, and with the race detector they take long.
