@@ -99,7 +99,7 @@ func (c Config) withDefaults() (Config, error) {
 	if engine.WindowMessages == 0 {
 		engine.WindowMessages = 256
 	}
-	engine.RemoteReads = !c.NoRemoteReads
+	engine.RemoteMemory = true
 	if engine.Logger == nil {
 		engine.Logger = c.Logger
 	}

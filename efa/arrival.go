@@ -27,7 +27,7 @@ func (r *Reactor) completed(op *operation, done *fabric.Completion) {
 	case plainReceive:
 		r.announced(op, done)
 	default:
-		if done.Err != nil && r.attributes.StallsAfterFailure && op.conn != nil && op.purpose != remoteRead {
+		if done.Err != nil && r.attributes.StallsAfterFailure && op.conn != nil && op.purpose != remoteAccess {
 			r.stall(op.peer(), done.Err)
 		}
 		r.ended(op, done.Err)
@@ -60,8 +60,8 @@ func (r *Reactor) ended(op *operation, err error) {
 	case payloadReceive:
 		r.payloadArrived(op, &fabric.Completion{Err: err})
 		return
-	case remoteRead:
-		r.readEnded(op, err)
+	case remoteAccess:
+		r.accessEnded(op, err)
 		return
 	case messageSend, controlSend:
 		gone := operation{purpose: op.purpose, tag: op.tag, ticket: op.ticket, write: op.write, group: op.group, ahead: op.ahead, lane: op.lane}

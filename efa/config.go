@@ -16,7 +16,7 @@ import (
 // choose chooses the device that the config describes.
 func (c *Config) choose(source string) (*fabric.Choice, error) {
 	p := fabric.Preference{Providers: c.Providers, Require: c.Require, Domains: c.Domains, Source: source, Logger: c.Logger}
-	if c.RemoteReads {
+	if c.RemoteMemory {
 		p.Wanted = fabric.RemoteMemory
 	}
 	return fabric.Choose(p)
@@ -139,9 +139,9 @@ type Config struct {
 	// fabric.ErrNotSupported.
 	EFAOnly bool
 
-	// RemoteReads asks for a device that peers may read memory of this side with,
-	// if the provider has one: see Progress.Expose. The others are taken as well.
-	RemoteReads bool
+	// RemoteMemory asks for a device that peers may read and write memory of this side
+	// with, if the provider has one: see Progress.Expose. The others are taken as well.
+	RemoteMemory bool
 
 	// idleCheck is how often the background looks whether callers still drive;
 	// tests make it long, to see that nobody waits for it. 0 means 1 ms.

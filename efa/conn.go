@@ -360,7 +360,7 @@ func (r *Reactor) giveUp(c *Conn) {
 	c.writes.Abandon(c.failure)
 	r.releaseWrites(c)
 	// A stream waits until it has its buffer back.
-	r.giveUpReads(c)
+	r.giveUpAccesses(c)
 	in, ok := c.reads.Get(c.reads.Next())
 	if ok && in.reader != nil && !in.reader.stream {
 		in.abandon(c.error("read", c.failure))

@@ -12,10 +12,9 @@ import (
 // tag goes along as immediate data. Payloads are asked for by their own tags
 // everywhere. The devices of both sides are of the same kind, on the same host.
 func stageExact(op *operation, post *fabric.Op) {
-	post.Flags, post.Immediate = 0, 0
 	kind := op.tag & tagged.KControl
 	switch {
-	case kind == tagged.KPayload:
+	case kind == tagged.KPayload || op.purpose == remoteAccess:
 	case op.kind == fabric.OpTaggedReceive:
 		post.Ignore = 0
 	case kind == tagged.KLength:

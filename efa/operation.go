@@ -17,7 +17,7 @@ const (
 	messageSend // a part of a write
 	controlSend
 	plainReceive // of a length, for the attached connections of one id
-	remoteRead   // of a peer's memory
+	remoteAccess // a read or a write of a peer's memory
 )
 
 // operation is one thing to post, from being queued until the device lets go of
@@ -45,10 +45,13 @@ type operation struct {
 	registration fabric.Registration
 	pinner       runtime.Pinner
 
-	// remote and reader are for a remoteRead; stranded is for a reader that gave up.
-	remote   fabric.Remote
-	reader   Sender
-	stranded *stranded
+	// remote, accessor, flags and immediate are for a remoteAccess; stranded is for
+	// an accessor that gave up.
+	remote    fabric.Remote
+	accessor  Sender
+	flags     fabric.OpFlags
+	immediate uint32
+	stranded  *stranded
 
 	write  *write
 	ticket tagged.Ticket

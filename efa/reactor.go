@@ -87,8 +87,9 @@ type Reactor struct {
 	emptied     chan struct{} // of a Close that waits for the connections
 	abandoned   uint64
 	broken      error
-	stats       Stats        // what is counted under the role
-	retired     MessageStats // of the connections that have left the table
+	onWrite     func(p Progress, immediate uint32) // hears of writes of peers
+	stats       Stats                              // what is counted under the role
+	retired     MessageStats                       // of the connections that have left the table
 
 	watcher            watcher
 	labels             labels
@@ -372,6 +373,10 @@ func (r *Reactor) turn(device fabric.Device, n int, completions []fabric.Complet
 	r.countTurn(n, posted, reaped)
 	for i := range reaped {
 		c := &completions[i]
+		if c.Kind == fabric.OpRemoteWrite {
+			r.peerWrote(c)
+			continue
+		}
 		op := r.operations.all[c.Context]
 		r.letGo(op)
 		r.completed(op, c)
@@ -399,6 +404,7 @@ func (r *Reactor) stage(op *operation, post *fabric.Op) {
 	post.Tag, post.Ignore = op.tag, op.ignore
 	post.Buf, post.Descriptor, post.Fixed = op.buf, op.descriptor, op.fixed
 	post.Context, post.Remote = uint64(op.index), op.remote
+	post.Flags, post.Immediate = op.flags, uint64(op.immediate)
 	if r.attributes.MasksMissWaiting {
 		stageExact(op, post)
 	}

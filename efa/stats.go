@@ -45,6 +45,9 @@ type Stats struct {
 	// Reads is the number of reads of peers' memory that have ended well, and
 	// BytesRead what they brought.
 	Reads, BytesRead uint64
+	// Writes is the number of writes to peers' memory that have ended well, and
+	// BytesWritten what they took there.
+	Writes, BytesWritten uint64
 
 	// Parks is how often a call found nothing to do and parked. Of these, Follows
 	// did so because another call was driving the device.

@@ -119,6 +119,11 @@ type Attributes struct {
 	// of peers, and they its. A port of efa says so from libfabric 2.0 on, where
 	// the device itself does it (OptionEFAEmulatedRead).
 	RemoteReads bool
+	// RemoteWrites says that the device is a RemoteDevice that can write to the memory
+	// of peers, and they to its.
+	RemoteWrites bool
+	// ImmediateSize is how many bytes of an Op's Immediate arrive.
+	ImmediateSize int
 	// SameHostOnly says that peers on another host cannot be reached.
 	SameHostOnly bool
 	// IP says that LocalAddress is a sockaddr of an IPv4 or IPv6 address.

@@ -106,7 +106,9 @@ func OpenPort(i *Info, config PortConfig) (port *Port, err error) {
 		Spin:              spin,
 		Notifies:          p.queue.WaitDescriptor() >= 0,
 		KeepsOrder:        i.Send().Order&i.Receive().Order&SendAfterSend != 0,
-		RemoteReads:       i.canReadRemotely(),
+		RemoteReads:       i.reachesRemotely(CanRead | CanBeRead),
+		RemoteWrites:      i.reachesRemotely(CanWrite | CanBeWritten),
+		ImmediateSize:     i.ImmediateSize(),
 		SameHostOnly:      name == "shm",
 		IP:                i.IP(),
 	}
@@ -122,10 +124,11 @@ func OpenPort(i *Info, config PortConfig) (port *Port, err error) {
 	return p, nil
 }
 
-// canReadRemotely says that memory of peers can be read by its keys as they are.
-func (i *Info) canReadRemotely() bool {
-	const both = RemoteMemory | CanRead | CanBeRead
-	return i.Capabilities()&both == both && i.MemoryMode()&RawKeys == 0
+// reachesRemotely says that memory of peers can be used in these ways by its keys as
+// they are.
+func (i *Info) reachesRemotely(ways Capabilities) bool {
+	ways |= RemoteMemory
+	return i.Capabilities()&ways == ways && i.MemoryMode()&RawKeys == 0
 }
 
 // enter refuses what is asked of a port after Close.
