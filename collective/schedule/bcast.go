@@ -1,0 +1,98 @@
+package schedule
+
+// Bcast is the plan of a call that gives the root's length units to all ranks, in Output.
+// At the root they stand in Input and are copied to Output; with Options.InPlace they stand
+// in Output already. Elsewhere Input is not used, and InPlace does not matter.
+//
+// The algorithms are [Tree], and [ScatterAllgather] for much data.
+func Bcast(rank, size, root, length int, o Options) (Plan, error) {
+	s, err := CollectiveBcast.begin(rank, size, root, length, o)
+	if err != nil {
+		return Plan{}, err
+	}
+	switch s.Algorithm {
+	case Tree:
+		s.bcastTree(root, length)
+	case ScatterAllgather:
+		s.bcastBlocks(root, length)
+	}
+	if rank == root {
+		s.keep(length)
+	}
+	return s.plan, nil
+}
+
+func (s *script) bcastTree(root, length int) {
+	whole := Span{Output, 0, length}
+	if s.rank == root {
+		whole = s.own(length)
+	}
+	hand := s.handOn(root)
+	for piece := range s.pieces(whole) {
+		hand(piece)
+	}
+}
+
+// handOn returns what awaits a piece of Output from the parent in the tree, if there is
+// one, and puts it to the Outputs of the children. The root's may be in Input.
+func (s *script) handOn(root int) func(piece Span) {
+	tree := heap{s.size, root, s.fanout()}
+	v := tree.virtual(s.rank)
+	first, end := tree.children(v)
+	return func(piece Span) {
+		if v > 0 {
+			s.await(tree.rank(tree.parent(v)), piece.Length)
+		}
+		for child := first; child < end; child++ {
+			s.put(tree.rank(child), piece, Span{Output, piece.Offset, piece.Length})
+		}
+	}
+}
+
+// bcastBlocks scatters blocks of the data, one for each rank, along a halving: whoever
+// holds a part of the ranks gets the blocks of that part. Then they are gathered the same
+// way back, but by all at once: the ranks of one half put to those of the other what those
+// do not have yet. So each unit comes to each rank once.
+func (s *script) bcastBlocks(root, length int) {
+	whole := Span{Output, 0, length}
+	source := whole
+	if s.rank == root {
+		source = s.own(length)
+	}
+	cut := blocks{size: s.size, length: length}
+	mine := holdingOf(s.rank, s.size, root)
+	if mine.parent >= 0 {
+		for piece := range s.pieces(cut.run(whole, mine.low, mine.end)) {
+			s.await(mine.parent, piece.Length)
+		}
+	}
+	for _, given := range mine.given {
+		for piece := range s.pieces(cut.run(source, given.low, given.end)) {
+			s.put(given.holder, piece, Span{Output, piece.Offset, piece.Length})
+		}
+	}
+	s.gatherHalves(source, cut, root)
+}
+
+// gatherHalves gives all blocks to all ranks: the smallest parts exchange theirs first.
+// Each rank has its own at the beginning; with a root, it has those of the part that it
+// holds, and gets the others only. source is where this rank has its own.
+func (s *script) gatherHalves(source Span, cut blocks, root int) {
+	cuts := halvings(s.rank, s.size, root)
+	for i := len(cuts) - 1; i >= 0; i-- {
+		c := cuts[i]
+		for _, peer := range c.mine.partners(c.other, s.rank) {
+			if root < 0 || peer != c.whole.holder {
+				for piece := range s.pieces(cut.run(source, c.mine.low, c.mine.end)) {
+					s.put(peer, piece, Span{Output, piece.Offset, piece.Length})
+				}
+			}
+		}
+		if root < 0 || s.rank != c.whole.holder {
+			from := c.other.partnerOf(c.mine, s.rank)
+			for piece := range s.pieces(cut.run(source, c.other.low, c.other.end)) {
+				s.await(from, piece.Length)
+			}
+		}
+	}
+}

@@ -1,0 +1,167 @@
+package schedule
+
+import "iter"
+
+// next and previous are the neighbours in the ring.
+func (s *script) next() int { return (s.rank + 1) % s.size }
+
+func (s *script) previous() int { return (s.rank + s.size - 1) % s.size }
+
+// others yields all other ranks, each rank beginning with another one, so that not all
+// put to the same one at once.
+func (s *script) others() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for i := 1; i < s.size; i++ {
+			if !yield((s.rank + i) % s.size) {
+				return
+			}
+		}
+	}
+}
+
+// combineAll gives each other rank the source that is for it, combines what all have for
+// this one in the order of the ranks, and says when a piece of the result is there. It uses
+// the beginning of Scratch, with a slot for each other rank.
+func (s *script) combineAll(source func(peer int) Span, result Span, done func(piece Span)) {
+	slot := func(from, to, length int) Span {
+		return Span{Scratch, (from - to - 1 + s.size) % s.size * length, length}
+	}
+	s.plan.Scratch += (s.size - 1) * result.Length
+	longest := 0
+	for peer := range s.others() {
+		longest = max(longest, s.count(source(peer).Length))
+	}
+	for i := range longest {
+		for peer := range s.others() {
+			src := source(peer)
+			piece := s.piece(src, i)
+			at := slot(s.rank, peer, src.Length)
+			s.putNumber(peer, i, piece, at.part(piece.Offset-src.Offset, piece.Length))
+		}
+	}
+	own := source(s.rank)
+	for i := range s.count(result.Length) {
+		part := s.piece(result, i)
+		of := func(rank int) Span {
+			all := own
+			if rank != s.rank {
+				all = slot(rank, s.rank, result.Length)
+			}
+			return s.piece(all, i)
+		}
+		var sum Span
+		for rank := range s.size {
+			if rank != s.rank {
+				s.awaitNumber(rank, i)
+			}
+			operand, dst := of(rank), part
+			switch {
+			case rank == 0:
+				sum = operand
+				continue
+			case rank == s.size-1:
+			case s.rank == 0 && rank == 1:
+				dst = operand // since the sum is the own contribution so far
+			default:
+				dst = sum
+			}
+			s.reduce(dst, sum, operand)
+			sum = dst
+		}
+		done(part)
+	}
+}
+
+// scatterRing has each block go around the ring once, from the rank behind its own to its
+// own, while each rank adds its contribution. It says when a piece of the own block is
+// there. It mixes the order: block b is a combination of ranks b+1, b+2, ... and b.
+func (s *script) scatterRing(cut blocks, own, result Span, done func(piece Span)) {
+	next, previous := s.next(), s.previous()
+	room := cut.most()
+	base := s.plan.Scratch
+	s.plan.Scratch += (s.size - 1) * room
+	slot := func(step, at, length int) Span { return Span{Scratch, base + step*room + at, length} }
+	first := cut.of(own, previous)
+	for piece := range s.pieces(first) {
+		s.put(next, piece, slot(0, piece.Offset-first.Offset, piece.Length))
+	}
+	for step := range s.size - 1 {
+		block := cut.of(own, (s.rank-2-step+2*s.size)%s.size)
+		for piece := range s.pieces(block) {
+			at := piece.Offset - block.Offset
+			s.await(previous, piece.Length)
+			came := slot(step, at, piece.Length)
+			if step == s.size-2 {
+				s.reduce(result.part(at, piece.Length), came, piece)
+				done(result.part(at, piece.Length))
+				continue
+			}
+			s.reduce(came, came, piece)
+			s.put(next, came, slot(step+1, at, piece.Length))
+		}
+	}
+}
+
+// gatherRing has each block go around the ring, where this rank has put its own to the
+// next already.
+func (s *script) gatherRing(cut blocks, whole Span) {
+	next, previous := s.next(), s.previous()
+	for step := range s.size - 1 {
+		for piece := range s.pieces(cut.of(whole, (s.rank-1-step+s.size)%s.size)) {
+			s.await(previous, piece.Length)
+			if step < s.size-2 {
+				s.put(next, piece, piece)
+			}
+		}
+	}
+}
+
+// scatterHalves gives the other half of the ranks what this one has for their blocks, and
+// combines what they have for the blocks of this half; then the same within the half. It
+// mixes the order of the ranks.
+func (s *script) scatterHalves(cut blocks, own, result Span) {
+	cuts := halvings(s.rank, s.size, 0)
+	sum := own // of the blocks of the part
+	for i, c := range cuts {
+		start := cut.start(c.whole.low)
+		of := func(p part) Span {
+			run := cut.run(Span{}, p.low, p.end)
+			return sum.part(run.Offset-start, run.Length)
+		}
+		give, keep := of(c.other), of(c.mine)
+		to := c.other.partnerOf(c.mine, s.rank)
+		slot := s.inbox(cut, to, i)
+		if s.rank == c.mine.end-1 && c.mine.size() > c.other.size() {
+			slot += give.Length // the second that comes there
+		}
+		for piece := range s.pieces(give) {
+			s.put(to, piece, Span{Scratch, slot + piece.Offset - give.Offset, piece.Length})
+		}
+		partners := c.mine.partners(c.other, s.rank)
+		slot = s.inbox(cut, s.rank, i)
+		sum = keep
+		for nth, from := range partners {
+			dst := Span{Scratch, slot, keep.Length}
+			if i == len(cuts)-1 && nth == len(partners)-1 {
+				dst = result
+			}
+			for piece := range s.pieces(sum) {
+				at := piece.Offset - sum.Offset
+				s.await(from, piece.Length)
+				s.reduce(dst.part(at, piece.Length), piece, Span{Scratch, slot + nth*keep.Length + at, piece.Length})
+			}
+			sum = dst
+		}
+	}
+	s.plan.Scratch = s.inbox(cut, s.rank, len(cuts))
+}
+
+// inbox is where in the Scratch of a rank the slots of a halving are, of which there is
+// one for each of those who give to it there.
+func (s *script) inbox(cut blocks, rank, halving int) int {
+	at := 0
+	for _, c := range halvings(rank, s.size, 0)[:halving] {
+		at += len(c.mine.partners(c.other, rank)) * cut.run(Span{}, c.mine.low, c.mine.end).Length
+	}
+	return at
+}
