@@ -75,6 +75,11 @@ func (e *engine) keep(p efa.Progress, a *arrival) {
 func (e *engine) taken(p efa.Progress, a *arrival) {
 	e.arrivals.used -= a.cost
 	e.arrivals.give(a)
+	e.letGo(p)
+}
+
+// letGo lets those go on that were held back, if there is room again.
+func (e *engine) letGo(p efa.Progress) {
 	// At once: what is held back may be what this rank waits for.
 	if e.arrivals.full && e.arrivals.used < e.arrivals.limit {
 		e.arrivals.full = false

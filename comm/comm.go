@@ -31,6 +31,8 @@ type Comm struct {
 	ranks   []int  // the ranks in here by those of the world, -1 for none
 	rank    int
 	closed  atomic.Bool
+
+	extension atomic.Pointer[extended]
 }
 
 // worldContext is that of the world. Contexts are given out in pairs.
@@ -86,6 +88,9 @@ func (c *Comm) Close() error {
 	c.closed.Store(true)
 	if c.context == worldContext {
 		return c.engine.close()
+	}
+	if x := c.extension.Load(); x != nil {
+		c.engine.do(x.close)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package comm
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -103,9 +104,10 @@ func (c Config) withDefaults() (Config, error) {
 	if engine.Logger == nil {
 		engine.Logger = c.Logger
 	}
-	if c.CloseTimeout != 0 {
-		engine.DrainTimeout = c.CloseTimeout
+	if c.CloseTimeout == 0 {
+		c.CloseTimeout = cmp.Or(engine.DrainTimeout, 10*time.Second)
 	}
+	engine.DrainTimeout = c.CloseTimeout
 	c.Engine = &engine
 	return c, nil
 }

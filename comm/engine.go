@@ -31,8 +31,13 @@ type engine struct {
 	receives operationTable // that wait for data
 	posted   operationList  // receives that wait for a message
 	probes   operationList
-	lost     []int // ranks, in the order of their loss
-	closed   bool
+	// extensions are by context, early notices that came before theirs, and windows
+	// the extensions that hear of writes.
+	extensions map[uint32]*extended
+	early      map[uint32][]earlyNotice
+	windows    []*extended
+	lost       []int // ranks, in the order of their loss
+	closed     bool
 }
 
 // Open joins the world of a job: a communicator of all its ranks. All of them open it
@@ -60,6 +65,7 @@ func Open(ctx context.Context, config Config) (*Comm, error) {
 	if err := e.connect(ctx); err != nil {
 		return nil, errors.Join(err, e.abandon())
 	}
+	e.reactor.HandleWrites(e.written)
 	return newComm(e, worldContext, group, c.Rank), nil
 }
 
@@ -90,7 +96,11 @@ func (e *engine) close() error {
 }
 
 func (e *engine) shut() error {
+	drainErr := e.drainExtensions()
 	e.do(func(p efa.Progress) {
+		for _, x := range e.extensions {
+			x.close(p)
+		}
 		e.closed = true
 		e.endAll(p, errClosed)
 	})
@@ -107,7 +117,11 @@ func (e *engine) shut() error {
 			errs[i] = &RankError{Rank: i, Cause: err}
 		}
 	}
-	return errors.Join(errors.Join(errs...), e.closeReactor())
+	err := errors.Join(drainErr, errors.Join(errs...), e.closeReactor())
+	for _, x := range e.extensions {
+		err = errors.Join(err, x.Release())
+	}
+	return err
 }
 
 // errand is something short that is done in the progress role.
@@ -173,6 +187,9 @@ func (e *engine) lose(p efa.Progress, lost *peer, why error) {
 		if op.peer == lost && op.reading == 0 {
 			op.failReceive(p, why)
 		}
+	}
+	for _, x := range e.extensions {
+		x.lost(p, lost)
 	}
 }
 

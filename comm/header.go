@@ -19,6 +19,8 @@ import (
 //	24-31  length     of the message, in kindReady, kindOpen and kindClear only
 //	32-47  remote     where it is and its key, in kindOpen only
 //
+// In kindNotice, all from the tag on are the extension's.
+//
 // What a kind has no use for is not sent.
 type kind uint8
 
@@ -30,6 +32,7 @@ const (
 	kindData                    // short data of a rendezvous, for the receiver's operation
 	kindMatched                 // a receive was found, or has all that it wants
 	kindOpen                    // kindReady of a message that may be read; kindMatched or kindClear answers
+	kindNotice                  // of an extension
 )
 
 const (
@@ -51,6 +54,7 @@ var headerSizes = [...]struct {
 	kindData:    {shortHeader, true},
 	kindMatched: {shortHeader, false},
 	kindOpen:    {openHeader, false},
+	kindNotice:  {openHeader, false},
 }
 
 type header struct {

@@ -42,6 +42,8 @@ func (from *peer) Message(p efa.Progress, m []byte) bool {
 	switch h.kind {
 	case kindEager, kindSync, kindReady, kindOpen:
 		return from.message(p, h, payload)
+	case kindNotice:
+		return from.noticed(p, h)
 	case kindMatched:
 		err = errUnknown
 		if op := e.sends.find(h.tag, from); op != nil {

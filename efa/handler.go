@@ -111,6 +111,9 @@ func (r *Reactor) Poll() {
 	}
 }
 
+// Do has f called in the progress role, and waits for its return.
+func (r *Reactor) Do(f func(p Progress)) { r.do(func() { f(Progress{r}) }) }
+
 // Done says that Await would return at once.
 func (t *Task) Done() bool { return t.call.done.Load() }
 

@@ -9,6 +9,10 @@ func (r *Reactor) CanWrite() bool { return r.attributes.RemoteWrites }
 // CanTell says whether a write can carry an immediate.
 func (r *Reactor) CanTell() bool { return r.attributes.RemoteWrites && r.attributes.ImmediateSize >= 4 }
 
+// NeedsRegistration says that memory of the program is registered for each use, unless
+// it is part of an Exposure.
+func (r *Reactor) NeedsRegistration() bool { return r.attributes.NeedsRegistration }
+
 // RemoteWrite is what Progress.Write writes, and where to.
 type RemoteWrite struct {
 	// Src is not empty, and at most Conn.MaxRead bytes long. Local is the exposure that
