@@ -8,12 +8,18 @@ import (
 // Collective is a kind of call.
 type Collective uint8
 
-// The collectives.
+// The collectives. Those of Gatherv, Scatterv, Allgatherv, ReduceScatterv and Alltoallv are
+// the ones without v.
 const (
 	CollectiveBarrier Collective = iota + 1
 	CollectiveBcast
 	CollectiveReduce
 	CollectiveAllreduce
+	CollectiveGather
+	CollectiveScatter
+	CollectiveAllgather
+	CollectiveReduceScatter
+	CollectiveAlltoall
 )
 
 // Algorithm is a way to do a collective. Which collectives have it is what [Algorithms]
@@ -47,6 +53,12 @@ const (
 	Direct
 	// Pairwise has each rank put to each other one the block that is for it.
 	Pairwise
+	// Bruck has each rank deal with those 1, 2, 4, ... away, and so with all others in few
+	// rounds.
+	Bruck
+	// RecursiveHalving has the two halves of the ranks exchange what is for the other,
+	// then the halves of those...
+	RecursiveHalving
 )
 
 var algorithmNames = []string{
@@ -61,13 +73,20 @@ var algorithmNames = []string{
 	Ring:              "ring",
 	Direct:            "direct",
 	Pairwise:          "pairwise",
+	Bruck:             "bruck",
+	RecursiveHalving:  "recursive-halving",
 }
 
 var collectiveNames = []string{
-	CollectiveBarrier:   "barrier",
-	CollectiveBcast:     "bcast",
-	CollectiveReduce:    "reduce",
-	CollectiveAllreduce: "allreduce",
+	CollectiveBarrier:       "barrier",
+	CollectiveBcast:         "bcast",
+	CollectiveReduce:        "reduce",
+	CollectiveAllreduce:     "allreduce",
+	CollectiveGather:        "gather",
+	CollectiveScatter:       "scatter",
+	CollectiveAllgather:     "allgather",
+	CollectiveReduceScatter: "reduce-scatter",
+	CollectiveAlltoall:      "alltoall",
 }
 
 // way is one algorithm of a collective.
@@ -79,10 +98,15 @@ type way struct {
 
 // ways has the algorithms of each collective, the default first.
 var ways = [][]way{
-	CollectiveBarrier:   {{Dissemination, false}},
-	CollectiveBcast:     {{Tree, false}, {ScatterAllgather, false}},
-	CollectiveReduce:    {{Tree, true}, {Binomial, false}},
-	CollectiveAllreduce: {{RecursiveDoubling, false}, {ReduceBcast, false}, {Rabenseifner, false}, {Ring, true}, {Direct, false}, {Pairwise, false}},
+	CollectiveBarrier:       {{Dissemination, false}},
+	CollectiveBcast:         {{Tree, false}, {ScatterAllgather, false}},
+	CollectiveReduce:        {{Tree, true}, {Binomial, false}},
+	CollectiveAllreduce:     {{RecursiveDoubling, false}, {ReduceBcast, false}, {Rabenseifner, false}, {Ring, true}, {Direct, false}, {Pairwise, false}},
+	CollectiveGather:        {{Binomial, false}, {Direct, false}},
+	CollectiveScatter:       {{Binomial, false}, {Direct, false}},
+	CollectiveAllgather:     {{Bruck, false}, {RecursiveDoubling, false}, {Ring, false}, {Direct, false}},
+	CollectiveReduceScatter: {{Pairwise, false}, {RecursiveHalving, true}, {Ring, true}},
+	CollectiveAlltoall:      {{Pairwise, false}, {Bruck, false}},
 }
 
 func (c Collective) String() string { return nameOf(collectiveNames, int(c), "unknown collective") }

@@ -34,35 +34,28 @@ func Allreduce(rank, size, length int, o Options) (Plan, error) {
 	return s.plan, nil
 }
 
-// reduceBcast reduces piece after piece to rank 0, and hands each on when it has come
-// down again. A rank at depth d of the tree sends 2d further pieces up in the meantime. It
-// waits for none of which it has not sent its own part, so that nobody waits in a circle.
+// reduceBcast reduces piece after piece to rank 0, which hands each on at once. The others
+// do so when they have sent up all of theirs.
 //
 // What comes down into Output in place has been combined from it, so it is free.
 func (s *script) reduceBcast(length int) {
 	var combine func(piece Span)
-	ahead := 2 * rounds(s.size)
 	if s.Commutative {
 		combine = s.combineTree(0, length)
-		ahead = 2 * heap{s.size, 0, s.fanout()}.depth(s.rank)
 	} else {
 		combine = s.combineHalves(0, length)
 	}
-	if s.rank == 0 {
-		ahead = 0
-	}
 	hand := s.handOn(0)
-	var way []Span // up, and not down yet
 	for piece := range s.pieces(s.own(length)) {
 		combine(piece)
-		way = append(way, Span{Output, piece.Offset, piece.Length})
-		if len(way) > ahead {
-			hand(way[0])
-			way = way[1:]
+		if s.rank == 0 {
+			hand(Span{Output, piece.Offset, piece.Length})
 		}
 	}
-	for _, piece := range way {
-		hand(piece)
+	if s.rank > 0 {
+		for piece := range s.pieces(Span{Output, 0, length}) {
+			hand(piece)
+		}
 	}
 }
 

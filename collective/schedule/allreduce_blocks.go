@@ -11,7 +11,7 @@ func (s *script) ringAllreduce(length int) {
 	s.scatterRing(cut, s.own(length), cut.of(whole, s.rank), func(piece Span) {
 		s.put(next, piece, piece)
 	})
-	s.gatherRing(cut, whole)
+	s.gatherRing(cut)
 }
 
 // pairwiseAllreduce has each rank combine its block of all contributions, and put it to
@@ -23,13 +23,13 @@ func (s *script) pairwiseAllreduce(length int) {
 	number := 0
 	s.combineAll(func(peer int) Span { return cut.of(own, peer) }, mine, func(piece Span) {
 		for peer := range s.others() {
-			s.putNumber(peer, s.count(cut.of(own, peer).Length)+number, piece, piece)
+			s.putNumber(peer, s.pieceCount(cut.of(own, peer).Length)+number, piece, piece)
 		}
 		number++
 	})
 	for peer := range s.others() {
-		for i := range s.count(cut.of(own, peer).Length) {
-			s.awaitNumber(peer, s.count(mine.Length)+i)
+		for i := range s.pieceCount(cut.of(own, peer).Length) {
+			s.awaitNumber(peer, s.pieceCount(mine.Length)+i)
 		}
 	}
 }
@@ -41,7 +41,7 @@ func (s *script) directAllreduce(length int) {
 	source := own
 	if s.InPlace {
 		source = Span{Scratch, (s.size - 1) * length, length}
-		s.plan.Scratch += length
+		s.need(s.size * length)
 		s.copy(source, own)
 	}
 	s.combineAll(func(int) Span { return source }, Span{Output, 0, length}, func(Span) {})
@@ -58,7 +58,7 @@ func (s *script) rabenseifner(length int) {
 	}
 	cut := blocks{size: s.size, length: length}
 	s.scatterHalves(cut, s.own(length), cut.of(whole, s.rank))
-	s.gatherHalves(whole, cut, -1)
+	s.gatherHalves(Output, cut, -1)
 }
 
 // foldedHalves exchanges halves with the rank 1 away, quarters with the rank 2 away, and so

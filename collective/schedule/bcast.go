@@ -54,45 +54,20 @@ func (s *script) handOn(root int) func(piece Span) {
 // way back, but by all at once: the ranks of one half put to those of the other what those
 // do not have yet. So each unit comes to each rank once.
 func (s *script) bcastBlocks(root, length int) {
-	whole := Span{Output, 0, length}
-	source := whole
-	if s.rank == root {
-		source = s.own(length)
-	}
 	cut := blocks{size: s.size, length: length}
 	mine := holdingOf(s.rank, s.size, root)
-	if mine.parent >= 0 {
-		for piece := range s.pieces(cut.run(whole, mine.low, mine.end)) {
+	source := Output
+	if s.rank == root {
+		source = s.own(length).Space
+	} else {
+		for piece := range s.pieces(cut.run(Span{}, mine.low, mine.end)) {
 			s.await(mine.parent, piece.Length)
 		}
 	}
 	for _, given := range mine.given {
-		for piece := range s.pieces(cut.run(source, given.low, given.end)) {
+		for piece := range s.pieces(cut.run(Span{Space: source}, given.low, given.end)) {
 			s.put(given.holder, piece, Span{Output, piece.Offset, piece.Length})
 		}
 	}
 	s.gatherHalves(source, cut, root)
-}
-
-// gatherHalves gives all blocks to all ranks: the smallest parts exchange theirs first.
-// Each rank has its own at the beginning; with a root, it has those of the part that it
-// holds, and gets the others only. source is where this rank has its own.
-func (s *script) gatherHalves(source Span, cut blocks, root int) {
-	cuts := halvings(s.rank, s.size, root)
-	for i := len(cuts) - 1; i >= 0; i-- {
-		c := cuts[i]
-		for _, peer := range c.mine.partners(c.other, s.rank) {
-			if root < 0 || peer != c.whole.holder {
-				for piece := range s.pieces(cut.run(source, c.mine.low, c.mine.end)) {
-					s.put(peer, piece, Span{Output, piece.Offset, piece.Length})
-				}
-			}
-		}
-		if root < 0 || s.rank != c.whole.holder {
-			from := c.other.partnerOf(c.mine, s.rank)
-			for piece := range s.pieces(cut.run(source, c.other.low, c.other.end)) {
-				s.await(from, piece.Length)
-			}
-		}
-	}
 }

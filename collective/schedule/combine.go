@@ -26,10 +26,10 @@ func (s *script) combineAll(source func(peer int) Span, result Span, done func(p
 	slot := func(from, to, length int) Span {
 		return Span{Scratch, (from - to - 1 + s.size) % s.size * length, length}
 	}
-	s.plan.Scratch += (s.size - 1) * result.Length
+	s.need((s.size - 1) * result.Length)
 	longest := 0
 	for peer := range s.others() {
-		longest = max(longest, s.count(source(peer).Length))
+		longest = max(longest, s.pieceCount(source(peer).Length))
 	}
 	for i := range longest {
 		for peer := range s.others() {
@@ -40,7 +40,7 @@ func (s *script) combineAll(source func(peer int) Span, result Span, done func(p
 		}
 	}
 	own := source(s.rank)
-	for i := range s.count(result.Length) {
+	for i := range s.pieceCount(result.Length) {
 		part := s.piece(result, i)
 		of := func(rank int) Span {
 			all := own
@@ -78,9 +78,8 @@ func (s *script) combineAll(source func(peer int) Span, result Span, done func(p
 func (s *script) scatterRing(cut blocks, own, result Span, done func(piece Span)) {
 	next, previous := s.next(), s.previous()
 	room := cut.most()
-	base := s.plan.Scratch
-	s.plan.Scratch += (s.size - 1) * room
-	slot := func(step, at, length int) Span { return Span{Scratch, base + step*room + at, length} }
+	s.need((s.size - 1) * room)
+	slot := func(step, at, length int) Span { return Span{Scratch, step*room + at, length} }
 	first := cut.of(own, previous)
 	for piece := range s.pieces(first) {
 		s.put(next, piece, slot(0, piece.Offset-first.Offset, piece.Length))
@@ -98,20 +97,6 @@ func (s *script) scatterRing(cut blocks, own, result Span, done func(piece Span)
 			}
 			s.reduce(came, came, piece)
 			s.put(next, came, slot(step+1, at, piece.Length))
-		}
-	}
-}
-
-// gatherRing has each block go around the ring, where this rank has put its own to the
-// next already.
-func (s *script) gatherRing(cut blocks, whole Span) {
-	next, previous := s.next(), s.previous()
-	for step := range s.size - 1 {
-		for piece := range s.pieces(cut.of(whole, (s.rank-1-step+s.size)%s.size)) {
-			s.await(previous, piece.Length)
-			if step < s.size-2 {
-				s.put(next, piece, piece)
-			}
 		}
 	}
 }
@@ -153,7 +138,7 @@ func (s *script) scatterHalves(cut blocks, own, result Span) {
 			sum = dst
 		}
 	}
-	s.plan.Scratch = s.inbox(cut, s.rank, len(cuts))
+	s.need(s.inbox(cut, s.rank, len(cuts)))
 }
 
 // inbox is where in the Scratch of a rank the slots of a halving are, of which there is

@@ -15,6 +15,18 @@ func (p part) size() int { return p.end - p.low }
 
 func (p part) has(rank int) bool { return p.low <= rank && rank < p.end }
 
+// halve cuts a part of more than one rank in two.
+func (p part) halve() (lower, upper part) {
+	middle := p.low + (p.size()+1)/2
+	lower, upper = part{p.low, middle, p.low}, part{middle, p.end, middle}
+	if lower.has(p.holder) {
+		lower.holder = p.holder
+	} else {
+		upper.holder = p.holder
+	}
+	return lower, upper
+}
+
 // cut is how a part that has the rank is halved: into the half with the rank and the
 // other one.
 type cut struct{ whole, mine, other part }
@@ -23,15 +35,9 @@ type cut struct{ whole, mine, other part }
 func halvings(rank, size, root int) []cut {
 	var cuts []cut
 	for whole := (part{0, size, root}); whole.size() > 1; {
-		middle := whole.low + (whole.size()+1)/2
-		mine, other := part{whole.low, middle, whole.low}, part{middle, whole.end, middle}
-		if rank >= middle {
+		mine, other := whole.halve()
+		if other.has(rank) {
 			mine, other = other, mine
-		}
-		if mine.has(whole.holder) {
-			mine.holder = whole.holder
-		} else {
-			other.holder = whole.holder
 		}
 		cuts = append(cuts, cut{whole, mine, other})
 		whole = mine

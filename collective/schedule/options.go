@@ -55,7 +55,7 @@ func (o Options) own(length int) Span {
 // one.
 func (o Options) pieces(span Span) iter.Seq[Span] {
 	return func(yield func(Span) bool) {
-		for i := range o.count(span.Length) {
+		for i := range o.pieceCount(span.Length) {
 			if !yield(o.piece(span, i)) {
 				return
 			}
@@ -65,7 +65,7 @@ func (o Options) pieces(span Span) iter.Seq[Span] {
 
 // piece is one of the pieces of a span, and empty behind the last.
 func (o Options) piece(span Span, i int) Span {
-	if i >= o.count(span.Length) {
+	if i >= o.pieceCount(span.Length) {
 		return span.part(0, 0)
 	}
 	if o.Chunk == 0 {
@@ -74,8 +74,8 @@ func (o Options) piece(span Span, i int) Span {
 	return span.part(i*o.Chunk, min(o.Chunk, span.Length-i*o.Chunk))
 }
 
-// count is the number of pieces of so many units.
-func (o Options) count(length int) int {
+// pieceCount is the number of pieces of so many units.
+func (o Options) pieceCount(length int) int {
 	switch {
 	case length == 0:
 		return 0
@@ -93,14 +93,23 @@ func (o Options) check(size, root, length int) error {
 		return &ArgumentError{"size", size, fmt.Sprintf("1 to %d", MaxSize)}
 	case root < 0 || root >= size:
 		return &ArgumentError{"root", root, fmt.Sprintf("0 to %d", size-1)}
-	case length < 0 || length > MaxUnits/size:
-		return &ArgumentError{"length", length, fmt.Sprintf("0 to %d", MaxUnits/size)}
 	case o.Fanout < 0:
 		return &ArgumentError{"fan-out", o.Fanout, "at least 1, or 0 for 2"}
 	case o.Chunk < 0:
 		return &ArgumentError{"chunk", o.Chunk, "at least 1, or 0 for none"}
-	case o.count(length) > MaxPieces:
+	case o.pieceCount(length) > MaxPieces:
 		return &ArgumentError{"chunk", o.Chunk, fmt.Sprintf("at least %d for %d units", (length-1)/MaxPieces+1, length)}
+	}
+	return nil
+}
+
+// checkLength says whether so many ranks can have so many units each.
+func checkLength(size, length int) error {
+	if size < 1 || size > MaxSize {
+		return &ArgumentError{"size", size, fmt.Sprintf("1 to %d", MaxSize)}
+	}
+	if length < 0 || length > MaxUnits/size {
+		return &ArgumentError{"length", length, fmt.Sprintf("0 to %d", MaxUnits/size)}
 	}
 	return nil
 }

@@ -11,9 +11,18 @@ type script struct {
 // tally counts what a rank has put to a peer and awaited of it so far.
 type tally struct{ peer, puts, awaits int }
 
-// begin checks what the ranks of a call say, and begins the plan of one of them. length is
-// the longest span that is cut into pieces.
+// begin checks what the ranks of a call say, and begins the plan of one of them. Each has
+// length units.
 func (c Collective) begin(rank, size, root, length int, o Options) (*script, error) {
+	if err := checkLength(size, length); err != nil {
+		return nil, err
+	}
+	return c.beginLong(rank, size, root, length, o)
+}
+
+// beginLong is begin where length is the longest span that is cut into pieces, and was
+// checked.
+func (c Collective) beginLong(rank, size, root, length int, o Options) (*script, error) {
 	if err := o.check(size, root, length); err != nil {
 		return nil, err
 	}
@@ -25,7 +34,7 @@ func (c Collective) begin(rank, size, root, length int, o Options) (*script, err
 		return nil, err
 	}
 	o.Algorithm = algorithm
-	return &script{rank: rank, size: size, Options: o}, nil
+	return &script{rank: rank, size: size, Options: o, plan: Plan{Steps: make([]Step, 0, 16)}}, nil
 }
 
 // with finds what is counted of a peer. Plans that deal with many peers count for
@@ -39,6 +48,9 @@ func (s *script) with(peer int) *tally {
 	s.peers = append(s.peers, tally{peer: peer})
 	return &s.peers[len(s.peers)-1]
 }
+
+// need makes Scratch at least so long.
+func (s *script) need(units int) { s.plan.Scratch = max(s.plan.Scratch, units) }
 
 // put puts src to dst of the peer as the next that goes there.
 func (s *script) put(peer int, src, dst Span) {
