@@ -151,6 +151,9 @@ func KeepsOrder(c Collective, a Algorithm) bool {
 
 // choose says which algorithm the options mean. Every error is an *AlgorithmError.
 func (c Collective) choose(o Options) (Algorithm, error) {
+	if int(c) >= len(ways) {
+		return 0, &AlgorithmError{c, o.Algorithm, "a collective"}
+	}
 	var known []string
 	for _, w := range ways[c] {
 		switch {

@@ -89,13 +89,17 @@ func (s *script) pairwiseAlltoall(input, output blocks, remote func(peer int) in
 			s.awaitNumber(peer, 0)
 		}
 	}
-	if !s.InPlace || s.size == 1 || output.length == output.count(s.rank) {
+	if !s.InPlace {
 		return
 	}
-	s.add(Step{Action: Settle})
+	settled := false
 	for _, p := range []part{{low: 0, end: s.rank}, {low: s.rank + 1, end: s.size}} {
 		at := output.start(p.low)
 		for dst := range output.runs(Output, p) {
+			if !settled {
+				s.add(Step{Action: Settle})
+				settled = true
+			}
 			s.copy(dst, Span{Scratch, at, dst.Length})
 			at += dst.Length
 		}

@@ -46,8 +46,8 @@ func (b Blocks) cut(output bool) (blocks, error) {
 		return cut, &ArgumentError{"number of displacements", len(b.Displacements), fmt.Sprintf("none, or %d as of counts", size)}
 	}
 	for rank, count := range b.Counts {
-		if count < 0 || count > MaxUnits-cut.length {
-			return cut, &ArgumentError{fmt.Sprintf("count of rank %d", rank), count, fmt.Sprintf("0 to %d, together with the others", MaxUnits)}
+		if count < 0 || count > MaxUnits/size {
+			return cut, &ArgumentError{fmt.Sprintf("count of rank %d", rank), count, fmt.Sprintf("0 to %d", MaxUnits/size)}
 		}
 		cut.length += count
 		cut.starts[rank+1] = cut.length

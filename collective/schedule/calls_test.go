@@ -1,6 +1,8 @@
 package schedule_test
 
 import (
+	"slices"
+
 	"github.com/weft-go/weft/collective/schedule"
 )
 
@@ -92,42 +94,35 @@ type rows struct {
 	schedule.Blocks
 	size  int
 	equal int // the count of all, or -1 for the v-form
+	at    []int
+	end   int // where the last of them ends
 }
 
-// equalRows are as many blocks of the same length as there are ranks.
-func equalRows(size, length int) rows {
-	r := rows{size: size, equal: length}
-	for range size {
-		r.Counts = append(r.Counts, length)
+func rowsOf(b schedule.Blocks, equal int) rows {
+	r := rows{Blocks: b, size: len(b.Counts), equal: equal, at: b.Displacements}
+	if r.at == nil {
+		at := 0
+		for _, count := range b.Counts {
+			r.at = append(r.at, at)
+			at += count
+		}
+	}
+	for rank, count := range b.Counts {
+		r.end = max(r.end, r.at[rank]+count)
 	}
 	return r
 }
 
-func (r rows) at(rank int) int {
-	if r.Displacements != nil {
-		return r.Displacements[rank]
-	}
-	at := 0
-	for _, count := range r.Counts[:rank] {
-		at += count
-	}
-	return at
-}
-
-// end is where the last of them ends.
-func (r rows) end() int {
-	end := 0
-	for rank, count := range r.Counts {
-		end = max(end, r.at(rank)+count)
-	}
-	return end
+// equalRows are as many blocks of the same length as there are ranks.
+func equalRows(size, length int) rows {
+	return rowsOf(schedule.Blocks{Counts: slices.Repeat([]int{length}, size)}, length)
 }
 
 // spread is a space that has what each rank contributes in the place of its block.
 func (r rows) spread() []value {
-	all := make([]value, r.end())
+	all := make([]value, r.end)
 	for rank, count := range r.Counts {
-		copy(all[r.at(rank):], contributions(rank, 0, count))
+		copy(all[r.at[rank]:], contributions(rank, 0, count))
 	}
 	return all
 }
@@ -143,9 +138,9 @@ func gatherCall(r rows, root int, o schedule.Options, in placed) (call, error) {
 	for rank, count := range r.Counts {
 		c.input[rank] = contributions(rank, 0, count)
 	}
-	c.output[root], c.want[root] = make([]value, r.end()), r.spread()
+	c.output[root], c.want[root] = make([]value, r.end), r.spread()
 	if in(root) {
-		copy(c.output[root][r.at(root):], c.input[root])
+		copy(c.output[root][r.at[root]:], c.input[root])
 		c.input[root] = nil
 	}
 	return c, err
@@ -180,7 +175,7 @@ func allgatherCall(r rows, o schedule.Options, in placed) (call, error) {
 	for rank, count := range r.Counts {
 		c.input[rank], c.output[rank], c.want[rank] = contributions(rank, 0, count), make([]value, len(want)), want
 		if in(rank) {
-			copy(c.output[rank][r.at(rank):], c.input[rank])
+			copy(c.output[rank][r.at[rank]:], c.input[rank])
 			c.input[rank] = nil
 		}
 	}
@@ -195,19 +190,24 @@ func reduceScatterCall(r rows, o schedule.Options, in placed) (call, error) {
 		return schedule.ReduceScatterv(rank, r.Counts, in.options(o, rank))
 	})
 	c.ordered = !o.Commutative
-	sums := folded(r.size, 0, r.end())
+	sums := folded(r.size, 0, r.end)
 	for rank, count := range r.Counts {
-		c.input[rank], c.output[rank] = contributions(rank, 0, r.end()), make([]value, count)
-		c.want[rank] = sums[r.at(rank):][:count]
+		c.input[rank], c.output[rank] = contributions(rank, 0, r.end), make([]value, count)
+		c.want[rank] = sums[r.at[rank]:][:count]
 		if in(rank) {
 			c.input[rank], c.output[rank] = nil, c.input[rank]
-			c.want[rank] = append(append([]value(nil), c.want[rank]...), make([]value, r.end()-count)...)
+			c.want[rank] = append(append([]value(nil), c.want[rank]...), make([]value, r.end-count)...)
 		}
 	}
 	return c, err
 }
 
-func alltoallCall(size, length int, o schedule.Options, in placed) (call, error) {
+// alltoallCall has all ranks in place where the first is.
+func alltoallCall(size, length int, o schedule.Options, given placed) (call, error) {
+	in := placed(everywhere)
+	if !given(0) {
+		in = nowhere
+	}
 	c, err := planned(size, func(rank int) (schedule.Plan, error) {
 		return schedule.Alltoall(rank, size, length, in.options(o, rank))
 	})

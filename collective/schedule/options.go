@@ -7,10 +7,11 @@ import (
 
 const (
 	// MaxSize is the most ranks of a call.
-	MaxSize = 1 << 24
+	MaxSize = 1 << 16
 	// MaxUnits is the most units that the ranks of a call can have together: size times
-	// length, whatever the collective.
-	MaxUnits = 1 << 48
+	// length, whatever the collective, or size times the largest count. So nothing that is
+	// reckoned with overflows.
+	MaxUnits = 1 << 43
 	// MaxPieces is the most pieces that Options.Chunk may make of the length of a call.
 	MaxPieces = 1 << 16
 )

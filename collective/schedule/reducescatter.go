@@ -58,8 +58,8 @@ func reduceScatter(rank int, cut blocks, o Options) (Plan, error) {
 		s.need(slots + result.Length)
 	}
 	scatter()
-	if s.InPlace && sum.Length > 0 {
-		s.add(Step{Action: Settle})
+	if s.InPlace {
+		s.settle(result)
 		s.copy(result, sum)
 	}
 	return s.plan, nil

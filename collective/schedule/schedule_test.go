@@ -1,9 +1,11 @@
 package schedule_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/weft-go/weft/collective/schedule"
 )
@@ -59,5 +61,96 @@ func TestPlans(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Whatever the order in which ranks go on and puts arrive, the result is the same: a second
+// look at what the prover says, by means that share nothing with it.
+func TestAnyOrder(t *testing.T) {
+	for _, collective := range schedule.Collectives() {
+		t.Run(collective.String(), func(t *testing.T) {
+			t.Parallel()
+			rapid.Check(t, func(t *rapid.T) {
+				c := schedule.Call{Collective: collective, Size: rapid.IntRange(1, 40).Draw(t, "size")}
+				c.Options = drawOptions(t, collective)
+				if rooted(collective) {
+					c.Root = rapid.IntRange(0, c.Size-1).Draw(t, "root")
+				}
+				if collective != schedule.CollectiveBarrier {
+					c.Length = rapid.IntRange(0, 12).Draw(t, "length")
+				}
+				given, err := callOf(c, drawPlaced(t))
+				require.NoError(t, err)
+				require.NoError(t, deliver(given, rapid.Uint64().Draw(t, "seed")))
+			})
+		})
+	}
+}
+
+// many are sizes beyond those that are all tested. Where each rank has as many steps as
+// there are ranks they are fewer.
+func many(a schedule.Algorithm) []int {
+	if slices.Contains([]schedule.Algorithm{schedule.Ring, schedule.Pairwise, schedule.Direct}, a) {
+		return []int{100, 257, 700}
+	}
+	return []int{100, 255, 256, 257, 1000, 2049, 4096}
+}
+
+// Many ranks, where what they put is not too much for a test.
+func TestManyRanks(t *testing.T) {
+	for _, collective := range schedule.Collectives() {
+		for _, algorithm := range schedule.Algorithms(collective) {
+			t.Run(collective.String()+"/"+algorithm.String(), func(t *testing.T) {
+				t.Parallel()
+				for _, size := range many(algorithm) {
+					c := schedule.Call{Collective: collective, Size: size}
+					c.Options = schedule.Options{Algorithm: algorithm, Commutative: !schedule.KeepsOrder(collective, algorithm), Fanout: size % 5}
+					switch {
+					case collective == schedule.CollectiveBarrier:
+					case wholes(collective):
+						c.Length = 3
+					default:
+						c.Length = 1
+					}
+					totals, err := c.Totals()
+					require.NoError(t, err)
+					if totals.Units > 500_000 {
+						continue
+					}
+					if rooted(collective) {
+						c.Root = size / 3
+					}
+					given, err := callOf(c, odd)
+					require.NoError(t, err)
+					require.NoError(t, deliver(given, uint64(size)), "%+v", c)
+				}
+			})
+		}
+	}
+}
+
+// Many ranks of which few have a block, so that all can have them all.
+func TestManyRanksWithFewBlocks(t *testing.T) {
+	plans := map[schedule.Collective]func(r rows, o schedule.Options) (call, error){
+		schedule.CollectiveAllgather:     func(r rows, o schedule.Options) (call, error) { return allgatherCall(r, o, odd) },
+		schedule.CollectiveReduceScatter: func(r rows, o schedule.Options) (call, error) { return reduceScatterCall(r, o, odd) },
+		schedule.CollectiveGather:        func(r rows, o schedule.Options) (call, error) { return gatherCall(r, r.size/3, o, odd) },
+		schedule.CollectiveScatter:       func(r rows, o schedule.Options) (call, error) { return scatterCall(r, r.size/3, o, odd) },
+	}
+	for collective, plan := range plans {
+		for _, algorithm := range schedule.Algorithms(collective) {
+			t.Run(collective.String()+"/"+algorithm.String(), func(t *testing.T) {
+				t.Parallel()
+				for _, size := range many(algorithm) {
+					counts := make([]int, size)
+					for rank := size / 7; rank < size; rank += size/5 + 1 {
+						counts[rank] = 1 + rank%2
+					}
+					given, err := plan(rowsOf(schedule.Blocks{Counts: counts}, -1), schedule.Options{Algorithm: algorithm, Commutative: !schedule.KeepsOrder(collective, algorithm)})
+					require.NoError(t, err)
+					require.NoError(t, deliver(given, uint64(size)), "size %d", size)
+				}
+			})
+		}
 	}
 }

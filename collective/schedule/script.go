@@ -95,6 +95,16 @@ func (s *script) copy(dst, src Span) {
 	}
 }
 
+// settle waits until what a span has may be changed, if a put reads it.
+func (s *script) settle(span Span) {
+	for _, step := range s.plan.Steps {
+		if step.Action == Put && step.Src.overlaps(span) {
+			s.add(Step{Action: Settle})
+			return
+		}
+	}
+}
+
 func (s *script) add(step Step) { s.plan.Steps = append(s.plan.Steps, step) }
 
 // keep copies the contribution of the rank to the result, where it is not in place. The

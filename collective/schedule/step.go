@@ -36,6 +36,10 @@ func (s Span) part(offset, length int) Span {
 	return Span{Space: s.Space, Offset: s.Offset + offset, Length: length}
 }
 
+func (s Span) overlaps(t Span) bool {
+	return s.Space == t.Space && s.Offset < t.Offset+t.Length && t.Offset < s.Offset+s.Length
+}
+
 // Action is what a step does.
 type Action uint8
 

@@ -2,21 +2,27 @@ package schedule_test
 
 // A value stands for what a unit holds: the sequence of contributions that were combined
 // to it. Each contribution is a unit of a rank. Sequences are told apart by hashes: one
-// that depends on the order, and one that does not.
+// that depends on the order, and one that does not. The third depends on the brackets as
+// well: it is what an operator gives that is not associative, such as a sum that is rounded.
 type value struct {
-	ordered, mixed uint64
-	count          int // of contributions; 0 where nothing was written
+	ordered, mixed, rounded uint64
+	count                   int // of contributions; 0 where nothing was written
 }
 
 // contribution is the value of a unit of a rank.
 func contribution(rank, unit int) value {
 	h := scramble(uint64(rank)<<32 ^ uint64(unit) ^ 0x9e3779b97f4a7c15)
-	return value{ordered: h, mixed: scramble(h), count: 1}
+	return value{ordered: h, mixed: scramble(h), rounded: h, count: 1}
 }
 
 // then is the value of one sequence behind another.
 func (v value) then(w value) value {
-	return value{ordered: v.ordered*power(w.count) + w.ordered, mixed: v.mixed + w.mixed, count: v.count + w.count}
+	return value{
+		ordered: v.ordered*power(w.count) + w.ordered,
+		mixed:   v.mixed + w.mixed,
+		rounded: scramble(3*v.rounded + w.rounded),
+		count:   v.count + w.count,
+	}
 }
 
 // same says whether two values have the same contributions, each as often, and in the same
