@@ -28,7 +28,8 @@ type RemoteWrite struct {
 }
 
 // Write writes to the peer's memory. Writes may arrive in any order. Src is the reactor's
-// until s.Sent is called, as with Read.
+// until s.Sent is called, as with Read; an error of the device is a *ConnError of the
+// kind with which a message would have ended the connection.
 func (p Progress) Write(c *Conn, w *RemoteWrite, s Sender) error {
 	if err := c.reachable("write"); err != nil {
 		return err
