@@ -1,0 +1,80 @@
+package collective
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weft-go/weft/collective/operator"
+	"github.com/weft-go/weft/comm"
+)
+
+// What fits into the cache goes through it, and what does not has memory of its own; there
+// may be none at all.
+func TestCache(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		for _, pages := range []int{-1, 1, 2} {
+			worlds := open(t, provider, 3)
+			for _, c := range worlds {
+				require.NoError(t, Configure(c, Config{CachePages: pages}))
+				require.Error(t, Configure(c, Config{}), "it has one")
+			}
+			slot := max(pages, 0) * pageSize / slots
+			for _, bytes := range []int{0, 8, slot - 8, slot, slot + 8, 2*slot + 8} {
+				if bytes < 0 {
+					continue
+				}
+				before := windowsMade(worlds[1])
+				want := summed(1, bytes, bytes/8)
+				everywhere(t, worlds, func(rank int, c *comm.Comm) error {
+					buf := make([]int64, bytes/8)
+					if rank == 2 {
+						copy(buf, want)
+					}
+					err := Bcast(deadline(t), c, buf, 2)
+					if err == nil && !slices.Equal(buf, want) {
+						err = fmt.Errorf("%d bytes with %d pages are others", bytes, pages)
+					}
+					return err
+				})
+				require.Equal(t, bytes > slot, windowsMade(worlds[1]) > before, "%d bytes, %d in the cache", bytes, slot)
+				forgetWindows(t, worlds)
+			}
+		}
+	})
+}
+
+// windowsMade is how many blocks beside the cache a rank has.
+func windowsMade(c *comm.Comm) (n int) {
+	g := c.Extended().(*group)
+	c.Reactor().Do(func(progress) { n = len(g.windows.spare) })
+	return n
+}
+
+func forgetWindows(t *testing.T, worlds []*comm.Comm) {
+	everywhere(t, worlds, func(_ int, c *comm.Comm) (err error) {
+		// Everybody is done with them.
+		if err = Barrier(t.Context(), c); err == nil {
+			c.Reactor().Do(func(progress) { err = c.Extended().(*group).windows.close() })
+		}
+		return err
+	})
+}
+
+// Blocks of many lengths do not pile up.
+func TestWindowsAreBounded(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		worlds := open(t, provider, 2)
+		for shift := range 8 {
+			everywhere(t, worlds, func(_ int, c *comm.Comm) error {
+				buf := make([]byte, 50_000<<shift)
+				return Allreduce(deadline(t), c, buf, buf, operator.Xor[byte]())
+			})
+		}
+		for _, c := range worlds {
+			require.Equal(t, mostSpare, windowsMade(c))
+		}
+	})
+}

@@ -1,0 +1,479 @@
+package collective
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/weft-go/weft/collective/operator"
+	"github.com/weft-go/weft/collective/schedule"
+	"github.com/weft-go/weft/comm"
+	"github.com/weft-go/weft/efa"
+	"github.com/weft-go/weft/fabric"
+)
+
+// call is one call of a rank, from its begin until its end was seen.
+type call struct {
+	task efa.Task
+	done atomic.Bool
+	state
+}
+
+// state is what a call is used for. But for what is set before it begins, and read when
+// it is done, it belongs to the progress role.
+type state struct {
+	group  *group
+	shape  shape
+	input  []byte // the caller's, which is read only
+	output []byte // likewise, where the result goes at the end
+	apply  operator.Erased
+	// bound: when the wait for it is given up, so is the call.
+	bound bool
+
+	begun   bool
+	idle    bool // nobody waits for the task, which was waited for before
+	waiting bool // somebody waits for the task, so that it has to be finished
+	err     error
+
+	number  uint64
+	planned *planned
+	step    int
+	running bool
+	// large: it has memory of its own, window, and not a slot of the cache.
+	large  bool
+	window *block
+	// spaces are Input, Output and Scratch, and exposures what they are part of, if the
+	// device wants to know.
+	spaces    [3][]byte
+	exposures [3]*efa.Exposure
+	exposed   *efa.Exposure // of input, for this call
+	write     efa.RemoteWrite
+	flying    int // writes under way
+	failure   error
+	inFlight  *efa.InFlightError
+	released  chan struct{} // for who was told that writes were given up
+}
+
+var calls = sync.Pool{New: func() any { return &call{} }}
+
+// newCall makes a call. Whoever made it releases it, when it is done.
+func newCall(g *group, s shape, input, output []byte, apply operator.Erased) *call {
+	c := calls.Get().(*call)
+	c.group, c.shape, c.input, c.output, c.apply = g, s, input, output, apply
+	return c
+}
+
+func (c *call) release() {
+	c.state = state{}
+	c.done.Store(false)
+	calls.Put(c)
+}
+
+// Start implements efa.Work.
+func (c *call) Start(p progress) {
+	c.waiting = true
+	if c.begun {
+		if c.done.Load() {
+			c.wake(p)
+		}
+		return
+	}
+	c.begun = true
+	g := c.group
+	if g.failure != nil {
+		c.fail(p, g.failure)
+		return
+	}
+	c.number = g.next
+	g.next++
+	g.waiting = append(g.waiting, c)
+	g.beginWaiting(p)
+}
+
+// Abandon implements efa.Work. A call cannot be taken back, so if it is given up, all
+// ranks do. It ends when nothing of the caller's is with the device any more.
+func (c *call) Abandon(p progress, why error) {
+	switch {
+	case !c.waiting:
+	case c.bound:
+		c.group.fail(p, why)
+	default:
+		c.waiting = false
+		p.Finish(&c.task, why)
+	}
+}
+
+// begin gives a call its memory and has it go.
+func (g *group) begin(p progress, c *call) {
+	if g.failure != nil {
+		c.fail(p, g.failure)
+		return
+	}
+	if err := g.open(p, c); err != nil {
+		g.fail(p, err)
+		c.fail(p, err)
+		return
+	}
+	g.calls[c.number%slots] = c
+	g.owners[c.number%slots] = c
+	for _, source := range c.planned.sources {
+		m := &g.members[source]
+		switch {
+		case m.lost != nil:
+		case c.large:
+			if m.told == 0 {
+				// It does not know the window.
+				g.tell(p, source)
+			}
+			_ = g.comm.Notify(p, source, comm.Notice{
+				Tag: noticeTag(noticeReady, c.number), ID: c.planned.fingerprint,
+				Remote: c.window.at(0), Length: uint64(aligned(c.planned.output)),
+			})
+		case m.told == 0 || m.told+slots <= c.number+1:
+			g.tell(p, source)
+		}
+	}
+	g.run(p, c)
+}
+
+// open finds the plan and the memory of a call.
+func (g *group) open(p progress, c *call) (err error) {
+	if err = g.prepare(p); err != nil {
+		return err
+	}
+	if c.planned, err = g.plans.of(&c.shape, g.rank, len(c.output)); err != nil {
+		return err
+	}
+	output, scratch := aligned(c.planned.output), c.planned.scratch
+	whole := output + scratch
+	if g.size == 1 {
+		// Nobody else looks at it.
+		memory := make([]byte, whole)
+		c.spaces = [3][]byte{c.input, memory[:c.planned.output], memory[output:]}
+		return nil
+	}
+	memory, base := g.cache, int(c.number%slots)*g.slot
+	// Of an uneven call, a rank does not know what the others have.
+	if c.large = whole > g.slot || c.shape.uneven != nil; c.large {
+		if c.window, err = g.windows.take(p, whole); err != nil {
+			return err
+		}
+		memory, base = c.window, 0
+	}
+	if whole > 0 {
+		part := memory.memory[base : base+whole]
+		c.spaces[schedule.Output] = part[:c.planned.output]
+		c.spaces[schedule.Scratch] = part[output:]
+		c.exposures[schedule.Output], c.exposures[schedule.Scratch] = memory.exposure, memory.exposure
+	}
+	c.spaces[schedule.Input] = c.input
+	if len(c.input) == 0 || !g.comm.Reactor().NeedsRegistration() {
+		return nil
+	}
+	if g.staging != nil && len(c.input) <= g.slot {
+		staged := g.staging.memory[int(c.number%slots)*g.slot:][:len(c.input)]
+		copy(staged, c.input)
+		c.spaces[schedule.Input], c.exposures[schedule.Input] = staged, g.staging.exposure
+		return nil
+	}
+	c.exposed, err = p.Expose(c.input)
+	c.exposures[schedule.Input] = c.exposed
+	return err
+}
+
+// at is the memory of a span.
+func (c *call) at(s schedule.Span) []byte {
+	e := c.shape.element
+	return c.spaces[s.Space][s.Offset*e : (s.Offset+s.Length)*e]
+}
+
+// run takes the steps of a call, up to one that has to wait.
+func (g *group) run(p progress, c *call) {
+	if c.running || c.failure != nil {
+		return
+	}
+	c.running = true
+	var err error
+	for c.step < len(c.planned.plan.Steps) {
+		var wait bool
+		if wait, err = g.take(p, c, &c.planned.plan.Steps[c.step]); wait || err != nil {
+			break
+		}
+		c.step++
+	}
+	c.running = false
+	switch {
+	case err != nil:
+		g.fail(p, err)
+	case c.step == len(c.planned.plan.Steps) && c.flying == 0 && c.failure == nil:
+		g.finish(p, c)
+	}
+}
+
+// take takes a step, or says that it has to wait.
+func (g *group) take(p progress, c *call, s *schedule.Step) (wait bool, err error) {
+	switch s.Action {
+	case schedule.Put, schedule.Signal:
+		return g.put(p, c, s)
+	case schedule.Await:
+		if g.arrivals[c.number%slots][s.Peer].has(s.Number) {
+			return false, nil
+		}
+		return true, g.members[s.Peer].lost
+	case schedule.Reduce:
+		if err := c.apply.Apply(c.at(s.Dst), c.at(s.Src), c.at(s.Other)); err != nil {
+			return false, &operatorError{err}
+		}
+	case schedule.Copy:
+		copy(c.at(s.Dst), c.at(s.Src))
+	case schedule.Settle:
+		return c.flying > 0, nil
+	}
+	return false, nil
+}
+
+// put begins to write to a peer.
+func (g *group) put(p progress, c *call, s *schedule.Step) (wait bool, err error) {
+	to := &g.members[s.Peer]
+	var remote fabric.Remote
+	e := c.shape.element
+	offset := s.Dst.Offset * e
+	switch {
+	case to.lost != nil:
+		return false, to.lost
+	case c.large:
+		r := &to.ready[c.number%slots]
+		if !r.valid || r.number != c.number {
+			return true, nil
+		}
+		if r.fingerprint != c.planned.fingerprint {
+			return false, &MismatchError{s.Peer, c.shape.Collective}
+		}
+		remote = r.remote
+		if s.Dst.Space == schedule.Scratch {
+			offset += int(r.scratch)
+		}
+	default:
+		if !to.known || to.released+slots <= c.number {
+			return true, nil
+		}
+		remote = to.cache
+		offset += int(c.number%slots) * g.slot
+		if s.Dst.Space == schedule.Scratch {
+			offset += aligned(c.planned.output)
+		}
+	}
+	to.put = c.number + 1
+	if s.Action == schedule.Signal {
+		return unreachable(g.notifyArrived(p, c.number, s))
+	}
+	remote.Address += uint64(offset)
+	src, local := c.at(s.Src), c.exposures[s.Src.Space]
+	if to.window >= 0 && g.size <= mostWordSource && s.Number < mostWordNumber && len(src) <= g.comm.MaxWrite(s.Peer) {
+		c.write = efa.RemoteWrite{Src: src, Local: local, To: remote, Tell: true, Immediate: wordOf(c.number, g.rank, s.Number)}
+		if err := g.comm.Write(p, s.Peer, to.window, &c.write, &g.landings[c.number%slots][s.Peer]); err != nil {
+			return unreachable(err)
+		}
+		c.flying++
+		return false, nil
+	}
+	return unreachable(g.putAndNotify(p, c, s, src, local, remote))
+}
+
+// unreachable has a call wait for word of a peer that is gone, as it seems: what that has
+// said before may be why.
+func unreachable(err error) (wait bool, fatal error) {
+	var lost *comm.RankError
+	if errors.As(err, &lost) {
+		return true, nil
+	}
+	return false, err
+}
+
+func (g *group) notifyArrived(p progress, number uint64, s *schedule.Step) error {
+	return g.comm.Notify(p, s.Peer, comm.Notice{Tag: noticeTag(noticeArrived, number), ID: uint64(s.Number)})
+}
+
+// landing hears of the ends of writes to a rank, by the call that has a slot.
+type landing struct {
+	group      *group
+	slot, rank int
+}
+
+// Sent implements efa.Sender.
+func (l *landing) Sent(p progress, err error) { l.group.owners[l.slot].landed(p, l.rank, err) }
+
+// landed takes in the end of a write.
+func (c *call) landed(p progress, rank int, err error) {
+	c.flying--
+	g := c.group
+	if errors.Is(err, efa.ErrPeerLost) {
+		err = &comm.RankError{Rank: rank, Cause: err}
+	}
+	var in *efa.InFlightError
+	if errors.As(err, &in) {
+		c.inFlight = in
+	}
+	switch {
+	case c.released != nil:
+		if c.flying == 0 {
+			close(c.released)
+		}
+	case c.failure != nil:
+		if c.flying == 0 {
+			c.end(p, c.failure)
+		}
+	case err != nil:
+		g.fail(p, err)
+	default:
+		g.run(p, c)
+	}
+}
+
+// loudPut is a put that its peer is to be told of by a notice, when all of it is there.
+type loudPut struct {
+	call *call
+	step *schedule.Step
+	left int
+}
+
+// putAndNotify writes what does not go with a word, in pieces if need be.
+func (g *group) putAndNotify(p progress, c *call, s *schedule.Step, src []byte, local *efa.Exposure, to fabric.Remote) error {
+	l := &loudPut{call: c, step: s}
+	most := g.comm.MaxWrite(s.Peer)
+	for len(src) > 0 {
+		n := min(len(src), most)
+		c.write = efa.RemoteWrite{Src: src[:n], Local: local, To: to}
+		if err := g.comm.Write(p, s.Peer, -1, &c.write, l); err != nil {
+			return err
+		}
+		l.left++
+		c.flying++
+		src = src[n:]
+		to.Address += uint64(n)
+	}
+	return nil
+}
+
+// Sent implements efa.Sender.
+func (l *loudPut) Sent(p progress, err error) {
+	l.left--
+	c := l.call
+	if err == nil && l.left == 0 && c.failure == nil {
+		err = c.group.notifyArrived(p, c.number, l.step)
+	}
+	c.landed(p, l.step.Peer, err)
+}
+
+// finish ends a call well.
+func (g *group) finish(p progress, c *call) {
+	c.hand()
+	var err error
+	if c.window != nil {
+		err = g.windows.give(c.window)
+		c.window = nil
+	}
+	number, planned := c.number, c.planned
+	g.calls[number%slots] = nil
+	c.end(p, err)
+	g.done(p, number, planned)
+}
+
+// hand gives the caller what came to Output.
+func (c *call) hand() {
+	result := c.spaces[schedule.Output]
+	if c.shape.uneven == nil || c.shape.uneven.output == nil || len(c.output) == 0 {
+		copy(c.output, result)
+		return
+	}
+	// What is between the blocks is the caller's.
+	e := c.shape.element
+	for _, s := range spansOf(*c.shape.uneven.output) {
+		copy(c.output[s.first*e:s.end*e], result[s.first*e:s.end*e])
+	}
+}
+
+// fail ends a call, as soon as nothing of the caller's is with the device.
+func (c *call) fail(p progress, why error) {
+	c.failure = why
+	if c.window != nil {
+		// A peer may still write there.
+		c.group.parked = append(c.group.parked, c.window)
+		c.window = nil
+	}
+	if c.flying == 0 {
+		c.end(p, why)
+	}
+}
+
+// letGo is how long a call that has failed waits for its writes.
+const letGo = 2 * time.Second
+
+// giveUp ends the wait for writes that the device does not let go of: shm completes them in
+// the order of their beginning, and one of them may be to a process that is gone.
+func (c *call) giveUp(p progress) {
+	if c.flying > 0 && c.released == nil {
+		c.released = make(chan struct{})
+		c.inFlight = &efa.InFlightError{Err: c.failure, Released: c.released}
+		c.end(p, c.failure)
+	}
+}
+
+// end is the end of a call, once.
+func (c *call) end(p progress, err error) {
+	if c.exposed != nil {
+		if closeErr := c.exposed.Close(); closeErr != nil {
+			err = errors.Join(err, closeErr)
+		}
+		c.exposed = nil
+	}
+	if c.inFlight != nil {
+		err = errors.Join(err, c.inFlight)
+	}
+	c.err = err
+	c.done.Store(true)
+	c.wake(p)
+}
+
+func (c *call) wake(p progress) {
+	if c.waiting {
+		// Whoever waits may give the call back from here on.
+		c.waiting = false
+		p.Finish(&c.task, nil)
+	}
+}
+
+// operatorError says that an operator has failed.
+type operatorError struct{ cause error }
+
+func (e *operatorError) Error() string { return fmt.Sprintf("collective: %v", e.cause) }
+
+func (e *operatorError) Unwrap() error { return e.cause }
+
+// reasonOf is what the other ranks are told.
+func reasonOf(why error) AbortReason {
+	var (
+		operator *operatorError
+		lost     *comm.RankError
+		other    *AbortError
+		mismatch *MismatchError
+	)
+	switch {
+	case errors.Is(why, context.Canceled), errors.Is(why, context.DeadlineExceeded):
+		return ReasonContext
+	case errors.Is(why, errClosed):
+		return ReasonClosed
+	case errors.As(why, &operator):
+		return ReasonOperator
+	case errors.As(why, &mismatch):
+		return ReasonMismatch
+	case errors.As(why, &lost):
+		return ReasonLost
+	case errors.As(why, &other):
+		return other.Reason
+	}
+	return ReasonFailed
+}

@@ -1,0 +1,142 @@
+package collective
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/weft-go/weft/collective/schedule"
+	"github.com/weft-go/weft/comm"
+)
+
+// Variable is the environment variable that has parameters for all communicators: a list
+// such as "fanout=4,cache-pages=64,allreduce=ring", with the names of [Config]. What a
+// program sets by Configure comes first.
+const Variable = "WEFT_COLLECTIVE"
+
+// Config has the parameters of the collective calls of a communicator. All ranks must
+// have the same. The zero value works.
+type Config struct {
+	// Fanout ("fanout") is how many children a rank has in the trees of Bcast and Reduce.
+	// 0 means 2.
+	Fanout int
+	// CachePages ("cache-pages") is the size of the cache in pages of 4 KiB. 0 means 32,
+	// and a negative one none.
+	CachePages int
+	// Chunk ("chunk") is how many bytes are handed on at once along trees. 0 means 256
+	// KiB.
+	Chunk int
+	// Algorithms ("allreduce=ring" and so on) are those to take; of others, one is chosen
+	// by size.
+	Algorithms map[schedule.Collective]schedule.Algorithm
+}
+
+const (
+	pageSize     = 4096
+	mostPages    = 1 << 20
+	defaultPages = 32
+	defaultChunk = 256 << 10
+	// mostPieces is how many pieces a put may be cut into, so that their numbers go into
+	// words.
+	mostPieces = 64
+)
+
+// Configure sets the parameters of a communicator, before its first call, on all ranks
+// alike. Errors: *ConfigError, and those of the calls.
+func Configure(c *comm.Comm, config Config) error {
+	g, err := groupOf(c, &config)
+	if err != nil {
+		return err
+	}
+	if g.given != nil && g.given != &config {
+		return &ConfigError{"Configure", "the communicator has had its first call, or its Config"}
+	}
+	return nil
+}
+
+// withDefaults fills in what is not set: from the variable, and then the defaults.
+func (c Config) withDefaults() (Config, error) {
+	algorithms := c.Algorithms
+	c.Algorithms = make(map[schedule.Collective]schedule.Algorithm)
+	if err := c.parse(os.Getenv(Variable)); err != nil {
+		return c, err
+	}
+	for kind, a := range algorithms {
+		if err := checkAlgorithm(kind, a); err != nil {
+			return c, err
+		}
+		c.Algorithms[kind] = a
+	}
+	for _, p := range []struct {
+		field       string
+		value       *int
+		usual, most int
+	}{
+		{"Fanout", &c.Fanout, 2, schedule.MaxSize},
+		{"CachePages", &c.CachePages, defaultPages, mostPages},
+		{"Chunk", &c.Chunk, defaultChunk, 1 << 30},
+	} {
+		switch {
+		case *p.value == 0:
+			*p.value = p.usual
+		case *p.value < 0 && p.field == "CachePages":
+			*p.value = 0
+		case *p.value < 0 || *p.value > p.most:
+			return c, &ConfigError{p.field, fmt.Sprintf("%d, want 1 to %d, or 0 for %d", *p.value, p.most, p.usual)}
+		}
+	}
+	return c, nil
+}
+
+// parse takes the list of the variable, for what is not set.
+func (c *Config) parse(list string) error {
+	for _, entry := range strings.Split(list, ",") {
+		if strings.TrimSpace(entry) == "" {
+			continue
+		}
+		name, value, _ := strings.Cut(strings.TrimSpace(entry), "=")
+		var number *int
+		switch name {
+		case "fanout":
+			number = &c.Fanout
+		case "cache-pages":
+			number = &c.CachePages
+		case "chunk":
+			number = &c.Chunk
+		default:
+			kind, err := schedule.ParseCollective(name)
+			if err != nil {
+				return &ConfigError{Variable, fmt.Sprintf("%q, want fanout, cache-pages, chunk, or a collective: %v", name, err)}
+			}
+			a, err := schedule.ParseAlgorithm(value)
+			if err == nil {
+				err = checkAlgorithm(kind, a)
+			}
+			if err != nil {
+				return &ConfigError{Variable, fmt.Sprintf("%s: %v", entry, err)}
+			}
+			c.Algorithms[kind] = a
+			continue
+		}
+		n, err := strconv.Atoi(value)
+		if err != nil {
+			return &ConfigError{Variable, fmt.Sprintf("%q, want %s=NUMBER", entry, name)}
+		}
+		if *number == 0 {
+			if *number = n; n == 0 && name == "cache-pages" {
+				*number = -1
+			}
+		}
+	}
+	return nil
+}
+
+func checkAlgorithm(kind schedule.Collective, a schedule.Algorithm) error {
+	for _, known := range schedule.Algorithms(kind) {
+		if a == known || a == schedule.Default {
+			return nil
+		}
+	}
+	return &ArgumentError{"algorithm", a.String(), fmt.Sprintf("one of %v, for %v", schedule.Algorithms(kind), kind)}
+}

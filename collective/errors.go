@@ -1,0 +1,79 @@
+package collective
+
+import (
+	"fmt"
+	"net"
+
+	"github.com/weft-go/weft/collective/schedule"
+)
+
+// errClosed is the error of calls after Close of the communicator.
+var errClosed = fmt.Errorf("collective: closed: %w", net.ErrClosed)
+
+// ArgumentError says which argument of a call is wrong.
+type ArgumentError struct {
+	Name  string // such as "recv"
+	Value string
+	Want  string // what would be right
+}
+
+func (e *ArgumentError) Error() string {
+	return "collective: " + e.Name + " " + e.Value + ", want " + e.Want
+}
+
+// AbortError says that another rank has given up a call, and with it those after it.
+type AbortError struct {
+	Rank   int
+	Reason AbortReason
+}
+
+func (e *AbortError) Error() string {
+	return fmt.Sprintf("collective: rank %d has given up: %v", e.Rank, e.Reason)
+}
+
+// AbortReason is why a rank gives up.
+type AbortReason uint8
+
+// The reasons.
+const (
+	ReasonFailed   AbortReason = iota + 1 // an error that is none of the others
+	ReasonContext                         // the context of the call has ended
+	ReasonOperator                        // the operator has failed
+	ReasonLost                            // another rank is lost
+	ReasonClosed                          // the communicator was closed
+	ReasonMismatch                        // another rank makes another call
+)
+
+func (r AbortReason) String() string {
+	switch r {
+	case ReasonFailed:
+		return "an error of its own"
+	case ReasonContext:
+		return "its context has ended"
+	case ReasonOperator:
+		return "its operator has failed"
+	case ReasonLost:
+		return "a rank is lost to it"
+	case ReasonClosed:
+		return "it has closed the communicator"
+	case ReasonMismatch:
+		return "another rank makes another call"
+	}
+	return "a reason that is not known here"
+}
+
+// MismatchError says that two ranks make different calls: of another kind, with another
+// root, length, type or algorithm.
+type MismatchError struct {
+	Rank       int // the other rank
+	Collective schedule.Collective
+}
+
+func (e *MismatchError) Error() string {
+	return fmt.Sprintf("collective: rank %d does not make the same %v with the same root, length, type and algorithm", e.Rank, e.Collective)
+}
+
+// ConfigError is about a Config that cannot be used.
+type ConfigError struct{ Field, Detail string }
+
+func (e *ConfigError) Error() string { return "collective: Config." + e.Field + ": " + e.Detail }

@@ -1,0 +1,189 @@
+package collective
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weft-go/weft/collective/operator"
+	"github.com/weft-go/weft/comm"
+)
+
+// errorsOf runs f for each rank at the same time.
+func errorsOf(worlds []*comm.Comm, f func(rank int, c *comm.Comm) error) []error {
+	errs := make([]error, len(worlds))
+	onAll(worlds, func(rank int, c *comm.Comm) { errs[rank] = f(rank, c) })
+	return errs
+}
+
+// lengths are of calls that go through the cache and of those that do not.
+var lengths = []int{4, 20_000}
+
+// requireAborted wants the error of a call that another rank has given up, now and
+// from now on.
+func requireAborted(t *testing.T, c *comm.Comm, err error, rank int, reason AbortReason) {
+	t.Helper()
+	var aborted *AbortError
+	require.ErrorAs(t, err, &aborted)
+	require.Equal(t, AbortError{rank, reason}, *aborted)
+	require.Equal(t, err, Barrier(deadline(t), c))
+}
+
+// A rank whose context ends ends the call for all, and its messages go on.
+func TestContextEndsForAll(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		for _, length := range lengths {
+			worlds := open(t, provider, 3)
+			ctx, cancel := context.WithCancelCause(deadline(t))
+			mine := errors.New("enough")
+			errs := errorsOf(worlds, func(rank int, c *comm.Comm) error {
+				buf := make([]int64, length)
+				if rank == 2 {
+					// The others wait for it.
+					require.NoError(t, c.Send(deadline(t), nil, 0, 1))
+					return nil
+				}
+				if rank == 0 {
+					_, err := c.Recv(deadline(t), nil, 2, 1)
+					require.NoError(t, err)
+					cancel(mine)
+				}
+				return Allreduce(ctx, c, buf, buf, operator.Sum[int64]())
+			})
+			require.NoError(t, errs[2])
+			// Whichever of the two ends first tells the other.
+			for _, err := range errs[:2] {
+				var aborted *AbortError
+				require.True(t, errors.Is(err, mine) || errors.As(err, &aborted), "%v", err)
+			}
+			require.True(t, errors.Is(errs[0], mine) || errors.Is(errs[1], mine))
+			var aborted *AbortError
+			require.ErrorAs(t, Barrier(deadline(t), worlds[2]), &aborted)
+			require.Equal(t, ReasonFailed, aborted.Reason)
+			everywhere(t, worlds, func(rank int, c *comm.Comm) error {
+				_, err := c.Sendrecv(deadline(t), nil, (rank+1)%3, 5, nil, (rank+2)%3, 5)
+				return err
+			})
+		}
+	})
+}
+
+// An operator that fails on one rank ends the call for all.
+func TestOperatorFails(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		for _, length := range lengths {
+			worlds := open(t, provider, 3)
+			errs := errorsOf(worlds, func(rank int, c *comm.Comm) error {
+				buf := make([]int64, length)
+				op := operator.Func("sum or panic", true, func(dst, left, right []int64) {
+					if rank == 1 {
+						panic("of the operator")
+					}
+					_ = operator.Sum[int64]().Apply(dst, left, right)
+				})
+				// Each rank combines something in this one.
+				return Allreduce(deadline(t), c, buf, buf, op)
+			})
+			var panicked *operator.PanicError
+			require.ErrorAs(t, errs[1], &panicked)
+			require.Equal(t, "of the operator", panicked.Value)
+			// One that was done before it hears of the failure is so the next time.
+			for _, rank := range []int{0, 2} {
+				err := errs[rank]
+				if err == nil {
+					err = Barrier(deadline(t), worlds[rank])
+				}
+				requireAborted(t, worlds[rank], err, 1, ReasonOperator)
+			}
+		}
+	})
+}
+
+// A rank that leaves ends calls that need it. What it has put before is there.
+func TestRankLeaves(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		for _, length := range lengths {
+			worlds := openFor(t, provider, 3)
+			errs := errorsOf(worlds, func(rank int, c *comm.Comm) error {
+				buf := make([]int64, length)
+				if rank == 0 {
+					copy(buf, operand(0, 0, length))
+				}
+				if err := Bcast(deadline(t), c, buf, 0); err != nil {
+					return err
+				}
+				require.Equal(t, operand(0, 0, length), buf)
+				if rank == 0 {
+					// It has told the others, and does not wait for them to have heard.
+					return c.Close()
+				}
+				err := Allreduce(deadline(t), c, buf, buf, operator.Sum[int64]())
+				require.Equal(t, err, Barrier(deadline(t), c))
+				return err
+			})
+			require.NoError(t, errs[0])
+			for _, err := range errs[1:] {
+				var lost *comm.RankError
+				var aborted *AbortError
+				switch {
+				case errors.As(err, &lost):
+					require.Equal(t, 0, lost.Rank)
+					require.ErrorIs(t, err, comm.ErrLeft)
+				default:
+					require.ErrorAs(t, err, &aborted)
+					require.Equal(t, ReasonLost, aborted.Reason)
+				}
+			}
+			for _, c := range worlds[1:] {
+				require.NoError(t, c.Close())
+				require.ErrorIs(t, Barrier(t.Context(), c), net.ErrClosed)
+			}
+		}
+	})
+}
+
+// Ranks that make different calls hear of it, where they tell each other of their memory.
+func TestMismatch(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		worlds := open(t, provider, 2)
+		errs := errorsOf(worlds, func(rank int, c *comm.Comm) error {
+			buf := make([]int64, 20_000+rank)
+			return Allreduce(deadline(t), c, buf, buf, operator.Sum[int64]())
+		})
+		mismatches := 0
+		for _, err := range errs {
+			var mismatch *MismatchError
+			var aborted *AbortError
+			if errors.As(err, &mismatch) {
+				mismatches++
+				continue
+			}
+			require.ErrorAs(t, err, &aborted)
+			require.Equal(t, ReasonMismatch, aborted.Reason)
+		}
+		require.Positive(t, mismatches)
+	})
+}
+
+func TestArguments(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		c := open(t, provider, 1)[0]
+		ctx := deadline(t)
+		var argument *ArgumentError
+		require.ErrorAs(t, Bcast(ctx, c, []byte{1}, 1), &argument)
+		require.Equal(t, ArgumentError{"root", "1", "0 to 0"}, *argument)
+		require.ErrorAs(t, Bcast(ctx, c, []byte{1}, -1), &argument)
+		require.ErrorAs(t, Allreduce(ctx, c, make([]int, 2), make([]int, 3), operator.Sum[int]()), &argument)
+		require.Equal(t, ArgumentError{"recv", "of 3 elements", "2, as send has"}, *argument)
+		var wrong *operator.TypeError
+		require.ErrorAs(t, Bcast(ctx, c, []string{""}, 0), &wrong)
+		require.ErrorIs(t, Allreduce(ctx, c, []int{1}, []int{1}, operator.Op[int]{}), operator.ErrNoOperator)
+		// Nothing of this has begun a call.
+		one := []int{1}
+		require.NoError(t, Allreduce(ctx, c, one, one, operator.Sum[int]()))
+		require.Equal(t, []int{1}, one)
+	})
+}

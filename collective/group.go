@@ -1,0 +1,335 @@
+package collective
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/weft-go/weft/comm"
+	"github.com/weft-go/weft/efa"
+	"github.com/weft-go/weft/fabric"
+)
+
+type progress = efa.Progress
+
+// slots is how many calls of a communicator are under way at a time. Each has a part of
+// the cache.
+const slots = 4
+
+// group is what a communicator has for its collective calls. But for what does not change,
+// it belongs to the progress role.
+type group struct {
+	comm       *comm.Comm
+	rank, size int
+	config     Config
+	given      *Config // by Configure
+	window     int     // of this rank, for words; -1 if there is none
+	slot       int     // bytes that a call has of the cache
+
+	members []member
+	plans   plans
+	cache   *block // nil if there is none
+	staging *block // where inputs are copied to, if the device needs registration
+	windows windows
+	parked  []*block // to which something may still be on its way
+
+	next     uint64 // the number of the next call
+	released uint64 // all calls before it are done
+	calls    [slots]*call
+	owners   [slots]*call // the last that had a slot
+	landings [slots][]landing
+	waiting  []*call // for a slot
+	// beginning: those that wait are being begun.
+	beginning bool
+	ended     [slots]*planned // of calls that are done, while those before them are not
+	arrivals  [slots][]arrivalSet
+	asking    int // members that have asked for a call that is not done
+	failure   error
+	drained   chan struct{}
+}
+
+// member is what is known of a rank, and what it knows of this one.
+type member struct {
+	known    bool
+	released uint64 // it has done all calls before
+	cache    fabric.Remote
+	window   int
+	ready    [slots]readiness
+
+	told  uint64 // what it knows of this rank's released, and 1; 0 for nothing
+	put   uint64 // the last call in which this rank has put to it, and 1
+	asks  uint64 // it wants to be told when so many calls are done
+	asked uint64 // it was asked to tell when it has done so many
+
+	lost error
+}
+
+// arrivalSet has a bit for each put or signal of a rank in a call that has arrived.
+type arrivalSet []uint64
+
+func (a *arrivalSet) set(number int) {
+	for len(*a) <= number/64 {
+		*a = append(*a, 0)
+	}
+	(*a)[number/64] |= 1 << (number % 64)
+}
+
+func (a arrivalSet) has(number int) bool {
+	return number/64 < len(a) && a[number/64]&(1<<(number%64)) != 0
+}
+
+// groupOf returns what a communicator has for its calls, and makes it for the first one.
+func groupOf(c *comm.Comm, given *Config) (*group, error) {
+	if x := c.Extended(); x != nil {
+		return x.(*group), nil
+	}
+	if c.Size() > 1 && !c.Reactor().CanWrite() {
+		return nil, &ConfigError{"provider", c.Provider() + " does not write to the memory of other ranks"}
+	}
+	var config Config
+	if given != nil {
+		config = *given
+	}
+	config, err := config.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	x, err := c.Extend(func(p progress, window int) comm.Extension {
+		g := &group{comm: c, rank: c.Rank(), size: c.Size(), config: config, given: given, window: window}
+		g.members = make([]member, g.size)
+		for i := range g.members {
+			g.members[i].window = -1
+		}
+		for i := range g.arrivals {
+			g.arrivals[i] = make([]arrivalSet, g.size)
+			g.landings[i] = make([]landing, g.size)
+			for rank := range g.size {
+				g.landings[i][rank] = landing{g, i, rank}
+			}
+		}
+		g.slot = config.CachePages * pageSize / slots &^ (alignment - 1)
+		if g.size > mostWordSource {
+			g.window = -1
+		}
+		return g
+	})
+	if err != nil {
+		return nil, err
+	}
+	return x.(*group), nil
+}
+
+// prepare gets the cache, for the first call.
+func (g *group) prepare(p progress) error {
+	if g.slot == 0 || g.size == 1 || g.cache != nil {
+		return nil
+	}
+	cache, err := newBlock(p, slots*g.slot)
+	if err != nil {
+		return err
+	}
+	if g.comm.Reactor().NeedsRegistration() {
+		if g.staging, err = newBlock(p, slots*g.slot); err != nil {
+			return errors.Join(err, cache.close())
+		}
+	}
+	g.cache = cache
+	return nil
+}
+
+// active is the call of a number that is under way, or nil.
+func (g *group) active(number uint64) *call {
+	if c := g.calls[number%slots]; c != nil && c.number == number {
+		return c
+	}
+	return nil
+}
+
+// arrived takes in that a put or a signal is there.
+func (g *group) arrived(p progress, number uint64, source, put int) {
+	g.arrivals[number%slots][source].set(put)
+	if c := g.active(number); c != nil {
+		g.run(p, c)
+	}
+}
+
+// resume has the calls go on that may wait for a peer to release its cache.
+func (g *group) resume(p progress) {
+	for number := g.released; number < g.released+slots; number++ {
+		if c := g.active(number); c != nil {
+			g.run(p, c)
+		}
+	}
+}
+
+// tell tells a rank which calls are done, and where the cache is.
+func (g *group) tell(p progress, rank int) {
+	m := &g.members[rank]
+	if m.lost != nil {
+		return
+	}
+	n := comm.Notice{Tag: noticeTag(noticeReleased, 0), ID: g.released, Length: uint64(g.window + 1)}
+	if g.cache != nil {
+		n.Remote = g.cache.at(0)
+	}
+	m.told = g.released + 1
+	// If it cannot be sent, the rank is lost, and this one hears of that.
+	_ = g.comm.Notify(p, rank, n)
+}
+
+// done notes that a call has ended well, and begins those that wait for its slot.
+func (g *group) done(p progress, number uint64, planned *planned) {
+	g.ended[number%slots] = planned
+	for g.ended[g.released%slots] != nil {
+		i := g.released % slots
+		sources := g.ended[i].sources
+		g.ended[i] = nil
+		for _, source := range sources {
+			clear(g.arrivals[i][source])
+		}
+		g.released++
+		// Who has put to this rank may do so again: it hears of that before it has to wait.
+		for _, source := range sources {
+			if m := &g.members[source]; m.told+slots/2 <= g.released+1 {
+				g.tell(p, source)
+			}
+		}
+	}
+	if g.asking > 0 {
+		g.answer(p)
+	}
+	g.beginWaiting(p)
+	g.tellDrained()
+}
+
+// beginWaiting begins the calls for which there is a slot now.
+func (g *group) beginWaiting(p progress) {
+	if g.beginning {
+		// A call that ends at once comes here again.
+		return
+	}
+	g.beginning = true
+	for len(g.waiting) > 0 && g.waiting[0].number < g.released+slots {
+		c := g.waiting[0]
+		g.waiting = g.waiting[1:]
+		g.begin(p, c)
+	}
+	g.beginning = false
+}
+
+// answer tells those who have asked.
+func (g *group) answer(p progress) {
+	for rank := range g.members {
+		if m := &g.members[rank]; m.asks > 0 && m.asks <= g.released {
+			m.asks = 0
+			g.asking--
+			g.tell(p, rank)
+		}
+	}
+}
+
+// fail ends all calls, here and on the other ranks, for good.
+func (g *group) fail(p progress, why error) {
+	if g.failure != nil {
+		return
+	}
+	g.failure = why
+	// Whoever has heard of it tells whose failure it is.
+	n := comm.Notice{Tag: noticeTag(noticeFailed, 0), ID: uint64(reasonOf(why)), Length: uint64(g.rank)}
+	var other *AbortError
+	if errors.As(why, &other) {
+		n.Length = uint64(other.Rank)
+	}
+	for rank := range g.members {
+		if rank != g.rank && g.members[rank].lost == nil {
+			_ = g.comm.Notify(p, rank, n)
+		}
+	}
+	var flying []*call
+	for i, c := range g.calls {
+		if c == nil {
+			continue
+		}
+		g.calls[i] = nil
+		if c.fail(p, why); !c.done.Load() {
+			flying = append(flying, c)
+		}
+	}
+	if len(flying) > 0 {
+		time.AfterFunc(letGo, func() {
+			g.comm.Reactor().Do(func(p progress) {
+				for _, c := range flying {
+					c.giveUp(p)
+				}
+			})
+		})
+	}
+	for _, c := range g.waiting {
+		c.fail(p, why)
+	}
+	g.waiting = nil
+	g.tellDrained()
+}
+
+// Lost implements comm.Extension: calls that need something of the rank fail.
+func (g *group) Lost(p progress, rank int, why error) {
+	g.members[rank].lost = &comm.RankError{Rank: rank, Cause: why}
+	g.resume(p)
+	g.tellDrained()
+}
+
+// Closed implements comm.Extension.
+func (g *group) Closed(p progress) {
+	if g.next > g.released {
+		g.fail(p, errClosed)
+	}
+	g.failure = errClosed
+}
+
+// Drain implements comm.Extension: the others have had what was put to them.
+func (g *group) Drain(ctx context.Context) error {
+	drained := make(chan struct{})
+	g.comm.Reactor().Do(func(p progress) {
+		g.drained = drained
+		for rank := range g.members {
+			m := &g.members[rank]
+			if m.put > m.released && m.lost == nil && g.failure == nil {
+				m.asked = m.put
+				_ = g.comm.Notify(p, rank, comm.Notice{Tag: noticeTag(noticeAsk, m.put-1)})
+			}
+		}
+		g.tellDrained()
+	})
+	select {
+	case <-drained:
+		return nil
+	case <-ctx.Done():
+		return errors.Join(errors.New("collective: other ranks have not ended their calls"), ctx.Err())
+	}
+}
+
+// tellDrained tells who drains that there is nothing to wait for any more.
+func (g *group) tellDrained() {
+	if g.drained == nil {
+		return
+	}
+	for rank := range g.members {
+		if m := &g.members[rank]; m.asked > m.released && m.lost == nil && g.failure == nil {
+			return
+		}
+	}
+	close(g.drained)
+	g.drained = nil
+}
+
+// Release implements comm.Extension.
+func (g *group) Release() error {
+	err := g.windows.close()
+	for _, b := range append(g.parked, g.cache, g.staging) {
+		if b != nil {
+			err = errors.Join(err, b.close())
+		}
+	}
+	g.parked, g.cache, g.staging = nil, nil, nil
+	return err
+}

@@ -1,0 +1,124 @@
+package collective
+
+import (
+	"fmt"
+
+	"github.com/weft-go/weft/comm"
+	"github.com/weft-go/weft/fabric"
+)
+
+// Notices between the ranks of a communicator. A tag has the kind in its lowest 8 bits,
+// and above them the number of a call.
+const (
+	// noticeReleased: the sender has done all calls before ID. Its cache is at Remote, and
+	// Length is its window and 1, or 0.
+	noticeReleased = iota + 1
+	// noticeReady: the sender's memory for a call is at Remote, with Scratch at Length. ID
+	// is the fingerprint of the call.
+	noticeReady
+	// noticeArrived: put number ID of a call is there, or there is nothing to be there.
+	noticeArrived
+	// noticeAsk: the sender wants to be told when the call is done.
+	noticeAsk
+	// noticeFailed: rank Length has given up, for the reason ID, and so has the sender.
+	noticeFailed
+)
+
+// mostNumber is above the number of every put or signal from one rank to another in a
+// call.
+const mostNumber = 1 << 20
+
+func noticeTag(kind uint64, number uint64) uint64 { return kind | number<<8 }
+
+// A word of a write: 8 bits of the put's number, 12 of the source, 4 of the call's
+// number.
+const (
+	mostWordNumber = 1 << 8
+	mostWordSource = 1 << 12
+	wordCalls      = 1 << 4
+)
+
+func wordOf(call uint64, source, number int) uint32 {
+	return uint32(number) | uint32(source)<<8 | uint32(call%wordCalls)<<20
+}
+
+// Notice implements comm.Extension.
+func (g *group) Notice(p progress, source int, n comm.Notice) error {
+	if g.failure != nil {
+		return nil
+	}
+	number := n.Tag >> 8
+	from := &g.members[source]
+	switch n.Tag & 0xff {
+	case noticeReleased:
+		if n.ID < from.released || n.Length > 1<<8 {
+			return fmt.Errorf("%w: call %d after %d is released", comm.ErrProtocol, n.ID, from.released)
+		}
+		from.known, from.released = true, n.ID
+		from.cache, from.window = n.Remote, int(n.Length)-1
+		g.tellDrained()
+		g.resume(p)
+	case noticeReady:
+		return g.ready(p, source, number, n)
+	case noticeArrived:
+		// What is ahead of this rank by more cannot have been begun.
+		if number < g.released || number >= g.released+slots || n.ID >= mostNumber {
+			return fmt.Errorf("%w: put %d of call %d, and %d are done", comm.ErrProtocol, n.ID, number, g.released)
+		}
+		g.arrived(p, number, source, int(n.ID))
+	case noticeAsk:
+		if number < g.released {
+			g.tell(p, source)
+		} else {
+			if from.asks == 0 {
+				g.asking++
+			}
+			from.asks = max(from.asks, number+1)
+		}
+	case noticeFailed:
+		if n.Length >= uint64(g.size) {
+			return fmt.Errorf("%w: rank %d of %d has given up", comm.ErrProtocol, n.Length, g.size)
+		}
+		g.fail(p, &AbortError{int(n.Length), AbortReason(min(n.ID, 0xff))})
+	default:
+		return fmt.Errorf("%w: kind %d", comm.ErrProtocol, n.Tag&0xff)
+	}
+	return nil
+}
+
+// ready takes in where a peer's memory for a call is.
+func (g *group) ready(p progress, source int, number uint64, n comm.Notice) error {
+	from := &g.members[source]
+	r := &from.ready[number%slots]
+	// A peer is not done with a call that this rank puts to before it did, so it is ahead
+	// by fewer calls than there are places.
+	if r.valid && r.number >= g.released {
+		return fmt.Errorf("%w: it was ready for call %d, and is for %d", comm.ErrProtocol, r.number, number)
+	}
+	*r = readiness{valid: true, number: number, fingerprint: n.ID, remote: n.Remote, scratch: n.Length}
+	if c := g.active(number); c != nil {
+		g.run(p, c)
+	}
+	return nil
+}
+
+// Written implements comm.Extension.
+func (g *group) Written(p progress, word uint32) {
+	if g.failure != nil {
+		return
+	}
+	source := int(word >> 8 % mostWordSource)
+	number := g.released + uint64((word>>20-uint32(g.released%wordCalls))%wordCalls)
+	if source < len(g.members) && number < g.released+slots {
+		g.arrived(p, number, source, int(word%mostWordNumber))
+	}
+}
+
+// readiness is where a peer's memory for a call is.
+type readiness struct {
+	valid       bool
+	number      uint64
+	fingerprint uint64
+	remote      fabric.Remote
+	scratch     uint64
+}

@@ -1,0 +1,113 @@
+package collective
+
+import "github.com/weft-go/weft/collective/schedule"
+
+// shape is what all ranks of a call know of it, and what a plan follows from.
+type shape struct {
+	schedule.Call
+	element int // bytes of a unit
+	// uneven is for a call with counts of its own for each rank.
+	uneven *uneven
+}
+
+// uneven is a call of which a rank knows its own part only.
+type uneven struct {
+	plan func(rank int) (schedule.Plan, error)
+	// output has the parts of Output that the call writes; the others are the caller's.
+	output *schedule.Blocks
+	// counts are what all ranks have alike, if there are any.
+	counts []int
+}
+
+// planned is what this rank does in calls of a shape.
+type planned struct {
+	plan schedule.Plan
+	// output and scratch are the most that any rank has, in bytes, or those of this one in
+	// an uneven call. The latter begins behind the former.
+	output, scratch int
+	sources         []int // ranks that put or signal to this one
+	fingerprint     uint64
+}
+
+// fingerprint is a number that is the same for the same shape in all processes.
+func (s *shape) fingerprint() uint64 {
+	const prime = 0x100000001b3
+	h := uint64(0xcbf29ce484222325)
+	add := func(n int) {
+		for range 8 {
+			h = (h ^ uint64(n&0xff)) * prime
+			n >>= 8
+		}
+	}
+	for _, n := range [...]int{int(s.Collective), s.Root, s.Length, s.Fanout, s.Chunk, int(s.Algorithm), s.element} {
+		add(n)
+	}
+	if s.Commutative {
+		add(1)
+	}
+	if s.uneven != nil {
+		for _, n := range s.uneven.counts {
+			add(n)
+		}
+	}
+	return h
+}
+
+// plans are those of the last shapes.
+type plans [mostPlans]struct {
+	call    schedule.Call
+	element int
+	planned *planned
+}
+
+const mostPlans = 64
+
+// of returns what this rank does in calls of a shape. output is the length of its own
+// Output, in bytes.
+func (ps *plans) of(s *shape, rank, output int) (*planned, error) {
+	fingerprint := s.fingerprint()
+	if s.uneven != nil {
+		plan, err := s.uneven.plan(rank)
+		return newPlanned(plan, output, plan.Scratch*s.element, fingerprint), err
+	}
+	place := &ps[fingerprint%mostPlans]
+	if place.planned != nil && place.call == s.Call && place.element == s.element {
+		return place.planned, nil
+	}
+	var mine schedule.Plan
+	scratch := 0
+	for r := range s.Size {
+		plan, err := s.Plan(r)
+		if err != nil {
+			return nil, err
+		}
+		scratch = max(scratch, plan.Scratch)
+		if r == rank {
+			mine = plan
+		}
+	}
+	place.call, place.element = s.Call, s.element
+	place.planned = newPlanned(mine, s.longestOutput()*s.element, scratch*s.element, fingerprint)
+	return place.planned, nil
+}
+
+func newPlanned(plan schedule.Plan, output, scratch int, fingerprint uint64) *planned {
+	p := &planned{plan: plan, output: output, scratch: scratch, fingerprint: fingerprint}
+	seen := make(map[int]bool)
+	for _, step := range plan.Steps {
+		if step.Action == schedule.Await && !seen[step.Peer] {
+			seen[step.Peer] = true
+			p.sources = append(p.sources, step.Peer)
+		}
+	}
+	return p
+}
+
+// longestOutput is that of any rank, in units.
+func (s *shape) longestOutput() int {
+	switch s.Collective {
+	case schedule.CollectiveGather, schedule.CollectiveAllgather, schedule.CollectiveAlltoall:
+		return s.Size * s.Length
+	}
+	return s.Length
+}

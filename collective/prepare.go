@@ -1,0 +1,73 @@
+package collective
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/weft-go/weft/collective/operator"
+	"github.com/weft-go/weft/collective/schedule"
+	"github.com/weft-go/weft/comm"
+)
+
+// wanted is a call as the program has asked for it.
+type wanted[T any] struct {
+	kind   schedule.Collective
+	root   int
+	length int // elements
+	// input is read only, and output nil on ranks that have none.
+	input, output []T
+	op            operator.Erased // of a kind that combines
+	uneven        *uneven
+}
+
+// sizeOf is the size of an element in bytes.
+func sizeOf[T any]() int { return int(unsafe.Sizeof(*new(T))) }
+
+// prepare checks what was asked for.
+func prepare[T any](c *comm.Comm, w wanted[T], options []Option) prepared {
+	input, err := operator.Bytes(w.input)
+	if err != nil {
+		return prepared{err: err}
+	}
+	output, err := operator.Bytes(w.output)
+	if err != nil {
+		return prepared{err: err}
+	}
+	if err := checkRoot(c, w.root); err != nil {
+		return prepared{err: err}
+	}
+	if err := w.op.Err(); err != nil && combines(w.kind) {
+		return prepared{err: err}
+	}
+	g, err := groupOf(c, nil)
+	if err != nil {
+		return prepared{err: err}
+	}
+	bytes := w.length * sizeOf[T]()
+	o, err := g.options(w.kind, bytes, sizeOf[T](), !combines(w.kind) || w.op.Commutative(), options)
+	if err != nil {
+		return prepared{err: err}
+	}
+	s := shape{schedule.Call{Collective: w.kind, Size: g.size, Root: w.root, Length: w.length, Options: o}, sizeOf[T](), w.uneven}
+	return prepared{call: newCall(g, s, input, output, w.op)}
+}
+
+// combines says whether calls of a kind have an operator.
+func combines(kind schedule.Collective) bool {
+	return kind == schedule.CollectiveReduce || kind == schedule.CollectiveAllreduce || kind == schedule.CollectiveReduceScatter
+}
+
+func checkRoot(c *comm.Comm, root int) error {
+	if root < 0 || root >= c.Size() {
+		return &ArgumentError{"root", fmt.Sprint(root), fmt.Sprintf("0 to %d", c.Size()-1)}
+	}
+	return nil
+}
+
+// checkLength says that a slice has another length than it must have.
+func checkLength(name string, length, want int, because string) error {
+	if length == want {
+		return nil
+	}
+	return &ArgumentError{name, fmt.Sprintf("of %d elements", length), fmt.Sprintf("%d, %s", want, because)}
+}

@@ -1,0 +1,101 @@
+package collective
+
+import (
+	"context"
+
+	"github.com/weft-go/weft/collective/schedule"
+)
+
+// Request is a call that goes on by itself. What it was given belongs to it until it is
+// done. One goroutine at a time waits for it or tests it; after Wait or Test has said how
+// it ended, it must not be used any more.
+type Request call
+
+func (q *Request) call() *call { return (*call)(q) }
+
+// Wait waits until the call is done, and returns what the blocking function would. If ctx
+// ends first, the error is its cause, and the call goes on.
+func (q *Request) Wait(ctx context.Context) error {
+	c := q.call()
+	if err := c.wait(ctx); err != nil {
+		return err
+	}
+	return c.result()
+}
+
+// Test says whether the call is done, and if so what Wait would. It drives the messages of
+// all communicators on, if nobody else does.
+func (q *Request) Test() (done bool, err error) {
+	c := q.call()
+	if !c.done.Load() {
+		c.group.comm.Reactor().Poll()
+	}
+	if !c.done.Load() {
+		return false, nil
+	}
+	// The role may still be in the middle of ending it.
+	_ = c.wait(context.Background())
+	return true, c.result()
+}
+
+// wait waits for the end of a call that has begun. The only error is that ctx has ended
+// before.
+func (c *call) wait(ctx context.Context) error {
+	reactor := c.group.comm.Reactor()
+	var err error
+	if c.idle {
+		// It has been waited for before.
+		c.idle = false
+		err = reactor.Run(ctx, &c.task, c)
+	} else {
+		err = reactor.Await(ctx, &c.task)
+	}
+	if err != nil {
+		c.idle = true
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// result is how a call has ended, which gives it back.
+func (c *call) result() error {
+	err := c.err
+	if err == nil {
+		// Of one that has failed, writes may still be on their way.
+		c.release()
+	}
+	return err
+}
+
+// prepared is a call that may begin, or why it may not.
+type prepared struct {
+	call *call
+	err  error
+}
+
+// run has a call begin, and waits for its end.
+func (p prepared) run(ctx context.Context) error {
+	if p.err != nil {
+		return p.err
+	}
+	p.call.bound = true
+	_ = p.call.group.comm.Reactor().Run(ctx, &p.call.task, p.call)
+	return p.call.result()
+}
+
+// start has a call begin.
+func (p prepared) start() (*Request, error) {
+	if p.err != nil {
+		return nil, p.err
+	}
+	p.call.group.comm.Reactor().Begin(&p.call.task, p.call)
+	return (*Request)(p.call), nil
+}
+
+// Option adjusts one call. All ranks give the same.
+type Option func(*schedule.Options)
+
+// WithAlgorithm has a call done by an algorithm, whatever its size.
+func WithAlgorithm(a schedule.Algorithm) Option {
+	return func(o *schedule.Options) { o.Algorithm = a }
+}

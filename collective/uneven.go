@@ -1,0 +1,202 @@
+package collective
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/weft-go/weft/collective/operator"
+	"github.com/weft-go/weft/collective/schedule"
+	"github.com/weft-go/weft/comm"
+)
+
+// Blocks says what parts a slice has, one for each rank: how many elements, and where
+// they begin, or one behind the other without displacements. Elements between the parts
+// are not touched.
+type Blocks = schedule.Blocks
+
+// Gatherv is Gather with a count of its own for each rank: blocks are those of the root's
+// recv, and the same on all ranks. send has as many elements as the rank's block.
+func Gatherv[T any](ctx context.Context, c *comm.Comm, send, recv []T, blocks Blocks, root int, options ...Option) error {
+	return newGatherv(c, send, recv, blocks, root, options).run(ctx)
+}
+
+// Igatherv begins a Gatherv. blocks belong to the request too.
+func Igatherv[T any](c *comm.Comm, send, recv []T, blocks Blocks, root int, options ...Option) (*Request, error) {
+	return newGatherv(c, send, recv, blocks, root, options).start()
+}
+
+func newGatherv[T any](c *comm.Comm, send, recv []T, blocks Blocks, root int, options []Option) prepared {
+	if c.Rank() != root {
+		recv = nil
+	}
+	return prepareBlocks(c, schedule.CollectiveGather, send, recv, blocks, root, options, schedule.Gatherv)
+}
+
+// Allgatherv is Gatherv with the result in the recv of all ranks.
+func Allgatherv[T any](ctx context.Context, c *comm.Comm, send, recv []T, blocks Blocks, options ...Option) error {
+	return newAllgatherv(c, send, recv, blocks, options).run(ctx)
+}
+
+// Iallgatherv begins an Allgatherv. blocks belong to the request too.
+func Iallgatherv[T any](c *comm.Comm, send, recv []T, blocks Blocks, options ...Option) (*Request, error) {
+	return newAllgatherv(c, send, recv, blocks, options).start()
+}
+
+func newAllgatherv[T any](c *comm.Comm, send, recv []T, blocks Blocks, options []Option) prepared {
+	plan := func(rank, _ int, blocks Blocks, o schedule.Options) (schedule.Plan, error) {
+		return schedule.Allgatherv(rank, blocks, o)
+	}
+	return prepareBlocks(c, schedule.CollectiveAllgather, send, recv, blocks, 0, options, plan)
+}
+
+// prepareBlocks is for calls that bring a block of each rank to recv, where that is not
+// nil.
+func prepareBlocks[T any](c *comm.Comm, kind schedule.Collective, send, recv []T, blocks Blocks, root int, options []Option,
+	plan func(rank, root int, blocks Blocks, o schedule.Options) (schedule.Plan, error),
+) prepared {
+	if err := checkBlocks(c, "recv", len(recv), recv != nil, blocks); err != nil {
+		return prepared{err: err}
+	}
+	if err := checkLength("send", len(send), blocks.Counts[c.Rank()], "as the rank's block"); err != nil {
+		return prepared{err: err}
+	}
+	return prepareUneven(c, wanted[T]{kind: kind, root: root, input: send, output: recv}, blocks.Counts, options,
+		func(u *uneven, o schedule.Options) {
+			u.output = &blocks
+			u.plan = func(rank int) (schedule.Plan, error) { return plan(rank, root, blocks, o) }
+		})
+}
+
+// Scatterv is Scatter with a count of its own for each rank: blocks are those of the root's
+// send, and the same on all ranks. recv has as many elements as the rank's block.
+func Scatterv[T any](ctx context.Context, c *comm.Comm, send []T, blocks Blocks, recv []T, root int, options ...Option) error {
+	return newScatterv(c, send, blocks, recv, root, options).run(ctx)
+}
+
+// Iscatterv begins a Scatterv. blocks belong to the request too.
+func Iscatterv[T any](c *comm.Comm, send []T, blocks Blocks, recv []T, root int, options ...Option) (*Request, error) {
+	return newScatterv(c, send, blocks, recv, root, options).start()
+}
+
+func newScatterv[T any](c *comm.Comm, send []T, blocks Blocks, recv []T, root int, options []Option) prepared {
+	if c.Rank() != root {
+		send = nil
+	}
+	if err := checkBlocks(c, "send", len(send), c.Rank() == root, blocks); err != nil {
+		return prepared{err: err}
+	}
+	if err := checkLength("recv", len(recv), blocks.Counts[c.Rank()], "as the rank's block"); err != nil {
+		return prepared{err: err}
+	}
+	w := wanted[T]{kind: schedule.CollectiveScatter, root: root, input: send, output: recv}
+	return prepareUneven(c, w, blocks.Counts, options, func(u *uneven, o schedule.Options) {
+		u.plan = func(rank int) (schedule.Plan, error) { return schedule.Scatterv(rank, root, blocks, o) }
+	})
+}
+
+// ReduceScatterv is ReduceScatter with a count of its own for each rank, the same on all.
+func ReduceScatterv[T any](ctx context.Context, c *comm.Comm, send, recv []T, counts []int, op operator.Op[T], options ...Option) error {
+	return newReduceScatterv(c, send, recv, counts, op, options).run(ctx)
+}
+
+// IreduceScatterv begins a ReduceScatterv. counts belong to the request too.
+func IreduceScatterv[T any](c *comm.Comm, send, recv []T, counts []int, op operator.Op[T], options ...Option) (*Request, error) {
+	return newReduceScatterv(c, send, recv, counts, op, options).start()
+}
+
+func newReduceScatterv[T any](c *comm.Comm, send, recv []T, counts []int, op operator.Op[T], options []Option) prepared {
+	if err := checkBlocks(c, "send", len(send), true, Blocks{Counts: counts}); err != nil {
+		return prepared{err: err}
+	}
+	if err := checkLength("recv", len(recv), counts[c.Rank()], "the rank's count"); err != nil {
+		return prepared{err: err}
+	}
+	w := wanted[T]{kind: schedule.CollectiveReduceScatter, input: send, output: recv, op: op.Erased()}
+	return prepareUneven(c, w, counts, options, func(u *uneven, o schedule.Options) {
+		u.plan = func(rank int) (schedule.Plan, error) { return schedule.ReduceScatterv(rank, counts, o) }
+	})
+}
+
+// Alltoallv is Alltoall with a count and a place of its own for each pair of ranks: send has
+// a block for each, and recv one of each, which must be as long as that rank's block for
+// this one. The two have nothing in common. The ranks first tell each other where their
+// blocks begin.
+func Alltoallv[T any](ctx context.Context, c *comm.Comm, send []T, sent Blocks, recv []T, received Blocks, options ...Option) error {
+	if err := checkBlocks(c, "send", len(send), true, sent); err != nil {
+		return err
+	}
+	if err := checkBlocks(c, "recv", len(recv), true, received); err != nil {
+		return err
+	}
+	// A rank that leaves here leaves the others waiting: what can be wrong was looked at.
+	mine, remote := make([]int, c.Size()), make([]int, c.Size())
+	for rank, span := range spansOf(received) {
+		mine[rank] = span.first
+	}
+	if err := Alltoall(ctx, c, mine, remote); err != nil {
+		return err
+	}
+	w := wanted[T]{kind: schedule.CollectiveAlltoall, input: send, output: recv}
+	return prepareUneven(c, w, nil, options, func(u *uneven, o schedule.Options) {
+		u.output = &received
+		u.plan = func(rank int) (schedule.Plan, error) { return schedule.Alltoallv(rank, sent, received, remote, o) }
+	}).run(ctx)
+}
+
+// prepareUneven is prepare for counts that all ranks give alike, if any; fill says how to
+// plan.
+func prepareUneven[T any](c *comm.Comm, w wanted[T], counts []int, options []Option, fill func(u *uneven, o schedule.Options)) prepared {
+	w.uneven = &uneven{counts: counts}
+	for _, n := range counts {
+		w.length = max(w.length, n)
+	}
+	p := prepare(c, w, options)
+	if p.err == nil {
+		fill(w.uneven, p.call.shape.Options)
+	}
+	return p
+}
+
+// checkBlocks says what is wrong with the blocks of a slice, which this rank has or has
+// not.
+func checkBlocks(c *comm.Comm, name string, length int, here bool, b Blocks) error {
+	if len(b.Counts) != c.Size() || b.Displacements != nil && len(b.Displacements) != c.Size() {
+		return &ArgumentError{
+			"blocks", fmt.Sprintf("of %d counts and %d displacements", len(b.Counts), len(b.Displacements)),
+			fmt.Sprintf("%d of each, or no displacements", c.Size()),
+		}
+	}
+	if i := slices.IndexFunc(b.Counts, func(n int) bool { return n < 0 }); i >= 0 {
+		return &ArgumentError{"blocks", fmt.Sprintf("with %d for rank %d", b.Counts[i], i), "no negative count"}
+	}
+	if !here {
+		return nil
+	}
+	for rank, s := range spansOf(b) {
+		if s.first < 0 || s.end > length || s.end < s.first {
+			return &ArgumentError{
+				name, fmt.Sprintf("of %d elements", length),
+				fmt.Sprintf("one with %d to %d, the block of rank %d", s.first, s.end, rank),
+			}
+		}
+	}
+	return nil
+}
+
+// span is a part of a slice.
+type span struct{ first, end int }
+
+// spansOf are the parts that blocks stand for.
+func spansOf(b Blocks) []span {
+	spans := make([]span, len(b.Counts))
+	next := 0
+	for i, n := range b.Counts {
+		if b.Displacements != nil {
+			next = b.Displacements[i]
+		}
+		spans[i] = span{next, next + n}
+		next += n
+	}
+	return spans
+}
