@@ -43,6 +43,7 @@ var rooms = map[string]room{
 	"metrics":             {imports: "efa comm"},
 	"cmd/weft/...":        {imports: "*"},
 	"bench/...":           {imports: "*"},
+	"examples/sgd":        {imports: "bootstrap collective collective/operator comm efa", plain: true},
 	"emulator":            {plain: true},
 	"internal/frame":      {plain: true},
 	"internal/keepalive":  {plain: true},

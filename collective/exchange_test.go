@@ -75,7 +75,7 @@ var exchanges = map[schedule.Collective]exchange{
 // Each collective, by each algorithm, with each root.
 func TestCollectives(t *testing.T) {
 	each(t, func(t *testing.T, provider string) {
-		for _, size := range []int{1, 2, 5} {
+		for _, size := range sizes(provider) {
 			worlds := open(t, provider, size)
 			for _, kind := range schedule.Collectives() {
 				do, known := exchanges[kind]

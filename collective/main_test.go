@@ -118,6 +118,15 @@ func onAll(worlds []*comm.Comm, f func(rank int, c *comm.Comm)) {
 	all.Wait()
 }
 
+// sizes are those of the jobs that a test is for. Each rank on sockets has threads of its
+// own, which share few cores here.
+func sizes(provider string) []int {
+	if provider == "sockets" {
+		return []int{1, 3}
+	}
+	return []int{1, 2, 5}
+}
+
 // everywhere runs f for each rank, at the same time, and wants no error.
 func everywhere(t *testing.T, worlds []*comm.Comm, f func(rank int, c *comm.Comm) error) {
 	t.Helper()

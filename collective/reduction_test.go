@@ -31,7 +31,7 @@ func summed(size, call, length int) []int64 {
 
 func TestAllreduce(t *testing.T) {
 	each(t, func(t *testing.T, provider string) {
-		for _, size := range []int{1, 2, 5} {
+		for _, size := range sizes(provider) {
 			worlds := open(t, provider, size)
 			call := 0
 			for _, a := range schedule.Algorithms(schedule.CollectiveAllreduce) {
@@ -55,7 +55,8 @@ func TestAllreduce(t *testing.T) {
 // Back-to-back calls of all kinds, with all roots, do not meet.
 func TestCallsBackToBack(t *testing.T) {
 	each(t, func(t *testing.T, provider string) {
-		const size, rounds = 5, 300
+		const rounds = 300
+		size := sizes(provider)[len(sizes(provider))-1]
 		worlds := open(t, provider, size)
 		everywhere(t, worlds, func(rank int, c *comm.Comm) error {
 			for call := range rounds {
