@@ -19,6 +19,9 @@ import (
 
 func main() {
 	// A Go side of a benchmark is this program, started by itself.
+	if len(os.Args) > 1 && os.Args[1] == rankCommand {
+		os.Exit(rankMain(os.Args[2:], os.Stdout, os.Stderr))
+	}
 	if len(os.Args) > 1 && os.Args[1] == sideCommand {
 		os.Exit(sideMain(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
 	}
