@@ -90,4 +90,7 @@ func (e *engine) resume(p efa.Progress) {
 			p.Resume(peer.conn)
 		}
 	}
+	if e.provider != nil {
+		e.provider.steer(p)
+	}
 }

@@ -42,7 +42,7 @@ type jobs struct {
 // lend gives a case a job of two ranks, in which it is to leave nothing behind.
 func (b *bed) lend(t *testing.T, config Config, engine efa.Config) (zero, one *Comm) {
 	t.Helper()
-	key := fmt.Sprint(b.Name, config.NoRemoteReads, config.ReadPiece, engine.EagerLimit)
+	key := fmt.Sprint(b.Name, b.matching, config.NoRemoteReads, config.ReadPiece, engine.EagerLimit)
 	worlds, ok := b.jobs.worlds[key]
 	if !ok {
 		worlds = b.open(b.jobs.t, 2, config, engine)
@@ -65,7 +65,7 @@ func (b *bed) lend(t *testing.T, config Config, engine efa.Config) (zero, one *C
 func left(c *Comm) (counts [4]int) {
 	c.engine.do(func(efa.Progress) {
 		e := c.engine
-		counts = [4]int{e.matcher.Posted(), e.matcher.Unexpected(), len(e.sends.live()), len(e.receives.live())}
+		counts = [4]int{e.waiting(), e.matcher.Unexpected(), len(e.sends.live()), len(e.receives.live())}
 	})
 	return counts
 }
@@ -115,7 +115,16 @@ func cancel(t *testing.T, q *Request) {
 
 // posted is how many receives of this rank wait for a message.
 func posted(c *Comm) (count int) {
-	c.engine.do(func(efa.Progress) { count = c.engine.matcher.Posted() })
+	c.engine.do(func(efa.Progress) { count = c.engine.waiting() })
+	return count
+}
+
+// waiting is how many receives there are here and with the provider.
+func (e *engine) waiting() int {
+	count := e.matcher.Posted()
+	if e.provider != nil {
+		count += e.provider.count
+	}
 	return count
 }
 

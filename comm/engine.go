@@ -20,7 +20,7 @@ type engine struct {
 	peers    []*peer // by rank of the world; that of this rank has no connection
 	pool     sync.Pool
 
-	contexts  atomic.Uint32 // given out
+	contexts  atomic.Uint32 // given out: how many
 	closeOnce sync.Once
 	closeErr  error
 
@@ -31,7 +31,8 @@ type engine struct {
 	receives operationTable // that wait for data
 	posted   operationList  // receives that wait for a message
 	probes   operationList
-	lost     []int // ranks, in the order of their loss
+	provider *provider // nil where matching is in software
+	lost     []int     // ranks, in the order of their loss
 	closed   bool
 }
 
@@ -57,10 +58,24 @@ func Open(ctx context.Context, config Config) (*Comm, error) {
 	if e.reactor, err = efa.Open(c.Engine); err != nil {
 		return nil, err
 	}
-	if err := e.connect(ctx); err != nil {
+	if err := e.open(ctx); err != nil {
 		return nil, errors.Join(err, e.abandon())
 	}
-	return newComm(e, worldContext, group, c.Rank), nil
+	return newComm(e, group, nil, c.Rank), nil
+}
+
+func (e *engine) open(ctx context.Context) error {
+	if len(e.peers) == 1 {
+		// Messages to oneself are matched in software in any case.
+		return nil
+	}
+	if e.config.Matching == MatchByProvider {
+		if err := e.reactor.CanMatch(); err != nil {
+			return &MatchingError{Provider: e.reactor.Provider(), Cause: err}
+		}
+		e.provider = newProvider(e)
+	}
+	return e.connect(ctx)
 }
 
 // abandon closes what an Open that failed had opened.
@@ -95,10 +110,13 @@ func (e *engine) shut() error {
 		e.endAll(p, errClosed)
 	})
 	errs := make([]error, len(e.peers))
+	if e.provider != nil {
+		e.provider.leave(errs)
+	}
 	var all sync.WaitGroup
 	for i, p := range e.peers {
 		if p.conn != nil {
-			all.Go(func() { errs[i] = p.conn.Close() })
+			all.Go(func() { errs[i] = errors.Join(errs[i], p.conn.Close()) })
 		}
 	}
 	all.Wait()
@@ -139,6 +157,9 @@ func (e *engine) endAll(p efa.Progress, why error) {
 			list.head.endWait(p, why)
 		}
 	}
+	if e.provider != nil {
+		e.provider.endAll(p, why)
+	}
 	for _, op := range e.sends.live() {
 		op.failSend(p, why)
 	}
@@ -163,15 +184,23 @@ func (e *engine) lose(p efa.Progress, lost *peer, why error) {
 			op = next
 		}
 	}
-	for _, op := range e.sends.live() {
-		if op.peer == lost {
-			op.failSend(p, why)
-		}
+	if e.provider != nil {
+		e.provider.lose(p, lost, why)
 	}
+	e.endSends(p, lost, why)
 	// What the device had was handed back before, but for reads.
 	for _, op := range e.receives.live() {
 		if op.peer == lost && op.reading == 0 {
 			op.failReceive(p, why)
+		}
+	}
+}
+
+// endSends ends the sends to a rank that is lost.
+func (e *engine) endSends(p efa.Progress, lost *peer, why error) {
+	for _, op := range e.sends.live() {
+		if op.peer == lost {
+			op.failSend(p, why)
 		}
 	}
 }

@@ -20,7 +20,10 @@ type naivePost struct {
 	request           *Request
 	buf               []byte
 	message           *naiveMessage // that it took
-	canceled, seen    bool
+	// waited: there was one for it already. Which one, of those that are the earliest of
+	// their sources, is open.
+	waited         bool
+	canceled, seen bool
 }
 
 type naiveMessage struct{ source, tag, size, number int }
@@ -51,12 +54,19 @@ func (n *naive) find(source, tag int) (int, *naiveMessage) {
 }
 
 func (n *naive) post(p *naivePost) {
-	if i, m := n.find(p.source, p.tag); m != nil {
-		p.message = m
-		n.waiting = append(n.waiting[:i:i], n.waiting[i+1:]...)
+	if _, m := n.find(p.source, p.tag); m != nil {
+		p.waited = true
 		return
 	}
 	n.posted = append(n.posted, p)
+}
+
+// resolve takes out the message that a receive got which there was one for.
+func (n *naive) resolve(p *naivePost, source int) {
+	if i, m := n.find(source, p.tag); m != nil {
+		p.message = m
+		n.waiting = append(n.waiting[:i:i], n.waiting[i+1:]...)
+	}
 }
 
 func (n *naive) cancel(p *naivePost) {
@@ -135,17 +145,20 @@ func runAgainstNaive(rt *rapid.T, t *testing.T, worlds, steps []*Comm, limit int
 			_, m := model.find(source, tag)
 			require.Equal(rt, m != nil, found)
 			if m != nil {
+				// The earliest of the source that it says.
+				_, m = model.find(status.Source, tag)
+				require.NotNil(rt, m)
 				require.Equal(rt, Status{m.source, m.tag, m.size}, status)
 			}
 		}
 		for _, p := range posts {
-			p.verify(rt, t)
+			p.verify(rt, t, &model)
 		}
 	}
 	for _, p := range append([]*naivePost(nil), model.posted...) {
 		p.request.Cancel()
 		model.cancel(p)
-		p.verify(rt, t)
+		p.verify(rt, t, &model)
 	}
 	for _, m := range model.waiting {
 		expect(t, receiver, m.source, m.tag, Status{m.source, m.tag, m.size}, m.number)
@@ -156,12 +169,16 @@ func runAgainstNaive(rt *rapid.T, t *testing.T, worlds, steps []*Comm, limit int
 }
 
 // verify waits for a receive that must be over by the model, and checks what it got.
-func (p *naivePost) verify(rt *rapid.T, t *testing.T) {
-	if p.seen || p.message == nil && !p.canceled {
+func (p *naivePost) verify(rt *rapid.T, t *testing.T, model *naive) {
+	if p.seen || p.message == nil && !p.canceled && !p.waited {
 		return
 	}
 	p.seen = true
 	status, err := p.request.Wait(deadline(t))
+	if p.waited {
+		model.resolve(p, status.Source)
+		require.NotNil(rt, p.message, "%v, %v", status, err)
+	}
 	if p.canceled {
 		require.ErrorIs(rt, err, ErrCanceled)
 		return

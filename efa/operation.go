@@ -18,6 +18,8 @@ const (
 	controlSend
 	plainReceive // of a length, for the attached connections of one id
 	remoteRead   // of a peer's memory
+	matchedSend  // of a message that the device matches
+	matchedReceive
 )
 
 // operation is one thing to post, from being queued until the device lets go of
@@ -49,6 +51,10 @@ type operation struct {
 	remote   fabric.Remote
 	reader   Sender
 	stranded *stranded
+
+	// match is told of the end of a matchedReceive; withdrawn: it is not to be posted.
+	match     MatchHandler
+	withdrawn bool
 
 	write  *write
 	ticket tagged.Ticket
