@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -68,6 +69,13 @@ func left(c *Comm) (counts [4]int) {
 		counts = [4]int{e.waiting(), e.matcher.Unexpected(), len(e.sends.live()), len(e.receives.live())}
 	})
 	return counts
+}
+
+// settled waits until nothing is left here that has its message: where the provider
+// matches, requests may end in another order than they had theirs.
+func settled(t *testing.T, c *Comm) {
+	t.Helper()
+	require.Eventually(t, func() bool { return left(c) == [4]int{} }, patience, time.Millisecond)
 }
 
 // two lends a job of two ranks with the defaults.

@@ -326,7 +326,7 @@ func TestCancelOfOwnMessages(t *testing.T) {
 			check(t, !first.operation().done.Load() && second.operation().done.Load(), "which is canceled")
 		})
 		require.Equal(t, Status{Source: 0, Tag: 3, Length: 8}, finish(t, q))
-		require.Eventually(t, func() bool { return left(zero) == [4]int{} }, patience, time.Millisecond)
+		settled(t, zero)
 		require.True(t, first.operation().done.Load())
 		require.NoError(t, first.operation().err)
 		require.ErrorIs(t, second.operation().err, ErrCanceled)
