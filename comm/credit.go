@@ -180,7 +180,12 @@ func (m *provider) told(p efa.Progress, from *peer, h header) error {
 		m.checkLeaving(p)
 		return nil
 	}
-	if from.left || h.tag < from.bringTo || h.tag < from.highest || h.tag > from.told.messages+m.limit.messages {
+	if from.left || h.tag < from.bringTo || h.tag > from.told.messages+m.limit.messages {
+		return errTooMuch
+	}
+	// Messages may be faster than a word about those before them, but there are none
+	// behind the last.
+	if h.kind == kindLeave && h.tag < from.highest {
 		return errTooMuch
 	}
 	from.bringTo = h.tag
