@@ -79,22 +79,23 @@ func (n *naive) cancel(p *naivePost) {
 	}
 }
 
-// Programs of sends, receives, cancels and probes do what a naive matcher says.
+// Programs of sends, receives, cancels and probes do what a naive matcher says, on two
+// to four ranks, and whether the provider has all receives or few.
 func TestAgainstNaiveMatcher(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
-		worlds := b.open(t, 3, Config{}, efa.Config{})
-		limit, err := worlds[0].EagerLimit(1)
+		type job struct{ worlds, steps []*Comm }
+		jobs := map[int]job{}
+		for size, handedDown := range map[int]int{2: 0, 3: 3, 4: 1} {
+			worlds := b.open(t, size, Config{HandedDown: handedDown}, efa.Config{})
+			// What keeps the ranks in step must not be matched with the rest.
+			jobs[size] = job{worlds, twins(t, worlds)}
+		}
+		limit, err := jobs[2].worlds[0].EagerLimit(1)
 		require.NoError(t, err)
-		// What keeps the ranks in step must not be matched with the rest.
-		steps := make([]*Comm, 3)
-		onAll(worlds, func(rank int, c *Comm) {
-			var err error
-			steps[rank], err = c.Dup(deadline(t))
-			check(t, err == nil, "%v", err)
-		})
 		number := 0
 		rapid.Check(t, func(rt *rapid.T) {
-			runAgainstNaive(rt, t, worlds, steps, limit, &number)
+			j := jobs[rapid.IntRange(2, 4).Draw(rt, "ranks")]
+			runAgainstNaive(rt, t, j.worlds, j.steps, limit, &number)
 		})
 	})
 }
@@ -106,13 +107,13 @@ func runAgainstNaive(rt *rapid.T, t *testing.T, worlds, steps []*Comm, limit int
 	var sends []*Request
 	sizes := rapid.SampledFrom([]int{0, 1, 40, limit, limit + 1, 3 * limit})
 	tags := rapid.IntRange(0, 3)
-	sources := rapid.SampledFrom([]int{AnySource, 0, 1, 2})
+	sources := rapid.SampledFrom(append([]int{AnySource}, []int{0, 1, 2, 3}[:len(worlds)]...))
 	wildTags := rapid.SampledFrom([]int{AnyTag, 0, 1, 2, 3})
 	for range rapid.IntRange(1, 40).Draw(rt, "steps") {
 		switch rapid.SampledFrom([]string{"send", "send", "send", "post", "post", "post", "cancel", "probe"}).Draw(rt, "step") {
 		case "send":
 			*number++
-			m := &naiveMessage{rapid.IntRange(0, 2).Draw(rt, "from"), tags.Draw(rt, "tag"), sizes.Draw(rt, "size"), *number}
+			m := &naiveMessage{rapid.IntRange(0, len(worlds)-1).Draw(rt, "from"), tags.Draw(rt, "tag"), sizes.Draw(rt, "size"), *number}
 			send := worlds[m.source].Isend
 			if rapid.Bool().Draw(rt, "synchronous") {
 				send = worlds[m.source].Issend
