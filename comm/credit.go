@@ -123,8 +123,7 @@ func (op *operation) launch(p efa.Progress) {
 }
 
 // sees counts a message of a peer that has come up, and gives credit for it.
-func (from *peer) sees(p efa.Progress, number uint64, size int) error {
-	m := from.engine.provider
+func (m *provider) sees(p efa.Progress, from *peer, number uint64, size int) error {
 	if from.forgotten {
 		return nil
 	}
@@ -145,16 +144,18 @@ func (from *peer) sees(p efa.Progress, number uint64, size int) error {
 // settle gives credit where it is time to, and notes what a rank waits for.
 func (m *provider) settle(p efa.Progress, from *peer) {
 	seen, told := from.seen, from.told
-	if seen.messages >= from.bringTo && from.bringTo > told.messages ||
-		seen.messages-told.messages >= m.limit.messages/2 || seen.bytes-told.bytes >= m.limit.bytes/2 {
+	due := seen.messages >= from.bringTo && from.bringTo > told.messages ||
+		seen.messages-told.messages >= m.limit.messages/2 || seen.bytes-told.bytes >= m.limit.bytes/2
+	// Nobody is to fill up what is given beyond the limit.
+	if due && (from.left || !m.insists() || !m.engine.arrivals.full) {
 		from.told = seen
 		from.tell(p, header{kind: kindCredit, tag: seen.messages, id: seen.bytes})
 	}
-	m.noteBringing(from, !from.forgotten && seen.messages < from.bringTo)
+	m.noteBringing(p, from, !from.forgotten && seen.messages < from.bringTo)
 	m.checkLeaving(p)
 }
 
-func (m *provider) noteBringing(from *peer, bringing bool) {
+func (m *provider) noteBringing(p efa.Progress, from *peer, bringing bool) {
 	note := func(noted *bool, now bool, count *int) {
 		switch {
 		case now && !*noted:
@@ -164,8 +165,25 @@ func (m *provider) noteBringing(from *peer, bringing bool) {
 		}
 		*noted = now
 	}
+	insisted := m.insists()
 	note(&from.bringing, bringing, &m.bringing)
 	note(&from.draining, bringing && from.left, &m.draining)
+	if insisted {
+		m.noLonger(p)
+	}
+}
+
+// noLonger gives the credit that was kept back while messages were insisted on.
+func (m *provider) noLonger(p efa.Progress) {
+	if !m.insists() {
+		p.Later(func(p efa.Progress) {
+			for _, from := range m.engine.peers {
+				if from.conn != nil && from.failure == nil {
+					m.settle(p, from)
+				}
+			}
+		})
+	}
 }
 
 // told takes in what a peer says about credit.

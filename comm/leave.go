@@ -122,12 +122,13 @@ const (
 
 func (m *provider) lookAfter(from *peer, seen uint64, looks int) {
 	m.after(eachLook, func(p efa.Progress) {
-		comes := from.seen.messages > seen || from.highest > from.seen.messages && !m.engine.arrivals.full
+		comes := from.seen.messages > seen || from.highest > from.seen.messages
 		if comes && looks > 0 {
 			m.lookAfter(from, from.seen.messages, looks-1)
 			return
 		}
 		m.ending--
+		m.noLonger(p)
 		m.engine.lose(p, from, from.failure)
 	})
 }
@@ -139,7 +140,7 @@ func (m *provider) forget(p efa.Progress, lost *peer) {
 	}
 	lost.forgotten = true
 	m.missing -= int64(lost.highest - lost.seen.messages)
-	m.noteBringing(lost, false)
+	m.noteBringing(p, lost, false)
 	p.Forget(lost.link)
 	lost.link = nil
 }

@@ -119,11 +119,15 @@ func (m *provider) wanted() bool {
 	if e.closed {
 		return m.leaving != nil
 	}
-	if m.draining > 0 {
+	if m.insists() {
 		return true
 	}
-	return !e.arrivals.full && (m.looked || m.bringing > 0 || m.ending > 0 || e.posted.head != nil || e.probes.head != nil)
+	return !e.arrivals.full && (m.looked || m.bringing > 0 || e.posted.head != nil || e.probes.head != nil)
 }
+
+// insists says that messages are brought up even if there is no memory left: it is the
+// last chance of some.
+func (m *provider) insists() bool { return m.draining > 0 || m.ending > 0 }
 
 // handDown gives a receive that waits here to the provider.
 func (m *provider) handDown(p efa.Progress, op *operation) {
@@ -143,7 +147,8 @@ func (m *provider) handDown(p efa.Progress, op *operation) {
 // Matched implements efa.MatchHandler: the provider lets go of a receive.
 func (op *operation) Matched(p efa.Progress, a efa.Matched) {
 	m := op.engine.provider
-	ending := m.takeBack(op)
+	ending := op.ending
+	m.takeBack(op)
 	recalled := m.recalled == op
 	if recalled {
 		m.recalled = nil
@@ -167,12 +172,10 @@ func (op *operation) Matched(p efa.Progress, a efa.Matched) {
 }
 
 // takeBack notes that a receive is not with the provider any more.
-func (m *provider) takeBack(op *operation) (ending error) {
+func (m *provider) takeBack(op *operation) {
 	op.leaveList()
 	m.count--
-	ending = op.ending
 	op.slot, op.ending = efa.MatchReceive{}, nil
-	return ending
 }
 
 // abandon ends a receive although the provider has not let go of it. That has memory of
@@ -221,7 +224,7 @@ func (m *provider) open(p efa.Progress, a efa.Matched) (from *peer, h header, pa
 	case h.length > mostLength:
 		err = errTooLong(h)
 	default:
-		err = from.sees(p, h.number, len(a.Message))
+		err = m.sees(p, from, h.number, len(a.Message))
 	}
 	if err != nil {
 		if from.failure == nil {

@@ -30,7 +30,7 @@ import (
 //	wrong words of a rank                                 TestWrongMatchedMessages
 //	contexts run out                                      TestContextsRunOut
 //	Close delivers what nobody has received               TestCloseBringsEverything
-//	a rank is lost, and its messages are there            TestRankIsLost
+//	a rank is lost, and its messages are there            TestRankIsLost, TestLostRankWasHeldBack
 
 // Receives that are posted before their messages are matched by the device, and nothing
 // else is brought up.
@@ -531,6 +531,40 @@ func TestContextsRunOut(t *testing.T) {
 func barrierOf(t *testing.T, worlds []*Comm) {
 	t.Helper()
 	onAll(worlds, func(_ int, c *Comm) { barrier(t, c) })
+}
+
+// A rank is lost that was held back: what had come of it is received, in order, although
+// there was no memory left to bring it up. The others have their credit back.
+func TestLostRankWasHeldBack(t *testing.T) {
+	byProvider(t, func(t *testing.T, b *bed) {
+		worlds := b.openFor(t, 3, Config{MaxUnexpected: 20_000}, efa.Config{EagerLimit: 2048})
+		zero, one, two := worlds[0], worlds[1], worlds[2]
+		for i := range 50 {
+			_, err := one.Isend(content(1, i, 1000), 0, 1)
+			require.NoError(t, err)
+		}
+		require.Eventually(t, func() bool { _, _, full := used(zero); return full }, patience, time.Millisecond)
+		_, least, _ := used(zero)
+		for i := range 50 {
+			isend(t, two, content(2, i, 1000), 0, 2)
+		}
+		cut(t, one)
+		_, err := zero.Recv(deadline(t), nil, 1, 3)
+		requireRankLost(t, err, 1)
+		received := 0
+		for ; ; received++ {
+			buf := make([]byte, 1000)
+			if _, err = zero.Recv(deadline(t), buf, 1, 1); err != nil {
+				break
+			}
+			require.Equal(t, content(1, received, 1000), buf)
+		}
+		requireRankLost(t, err, 1)
+		require.GreaterOrEqual(t, received, least)
+		for i := range 50 {
+			expect(t, zero, 2, 2, Status{Source: 2, Tag: 2, Length: 1000}, i)
+		}
+	})
 }
 
 // A rank that closes first has delivered everything, although nobody has looked for it:
