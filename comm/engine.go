@@ -116,7 +116,7 @@ func (e *engine) shut() error {
 	var all sync.WaitGroup
 	for i, p := range e.peers {
 		if p.conn != nil {
-			all.Go(func() { errs[i] = errors.Join(errs[i], p.conn.Close()) })
+			all.Go(func() { errs[i] = errors.Join(errs[i], p.end(errs[i])) })
 		}
 	}
 	all.Wait()
@@ -126,6 +126,14 @@ func (e *engine) shut() error {
 		}
 	}
 	return errors.Join(errors.Join(errs...), e.closeReactor())
+}
+
+// end closes the connection of a peer: at once if that has kept Close waiting already.
+func (to *peer) end(failed error) error {
+	if failed != nil {
+		return to.conn.CloseNow()
+	}
+	return to.conn.Close()
 }
 
 // errand is something short that is done in the progress role.

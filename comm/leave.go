@@ -37,15 +37,22 @@ func (m *provider) leave(errs []error) {
 	m.engine.do(func(p efa.Progress) {
 		m.leaving = nil
 		for rank, to := range m.engine.peers {
-			if to.sent != to.credited && !errors.Is(to.failure, ErrLeft) {
-				why := to.failure
-				if why == nil {
-					why = os.ErrDeadlineExceeded
-				}
-				errs[rank] = fmt.Errorf("it has not taken %d messages: %w", to.sent.messages-to.credited.messages, why)
+			why := to.failure
+			switch {
+			case to.hasLeft() && (to.sent == to.credited || errors.Is(why, ErrLeft)):
+				continue
+			case why == nil:
+				why = os.ErrDeadlineExceeded
 			}
+			errs[rank] = fmt.Errorf("it has not confirmed %d messages: %w", to.sent.messages-to.credited.messages, why)
 		}
 	})
+}
+
+// hasLeft says that there is nothing to wait for of a rank: either side has what the
+// other has sent, or its connection has ended.
+func (to *peer) hasLeft() bool {
+	return to.conn == nil || to.failure != nil || to.left && to.seen.messages >= to.bringTo && to.credited == to.sent
 }
 
 // defaultClose is Config.CloseTimeout where it is not given.
@@ -86,7 +93,7 @@ func (m *provider) checkLeaving(p efa.Progress) {
 		return
 	}
 	for _, to := range m.engine.peers {
-		if to.conn != nil && to.failure == nil && (!to.left || to.seen.messages < to.bringTo || to.credited != to.sent) {
+		if !to.hasLeft() {
 			return
 		}
 	}

@@ -14,7 +14,8 @@ const (
 	// MatchByProvider leaves it to the provider of the device, where receives are as
 	// long as there is room for them and nobody probes. What a program sees is the
 	// same, but that requests may end in another order than their messages were
-	// matched in. A device that cannot do it right is a *MatchingError of Open.
+	// matched in. A device that cannot do it right is a *MatchingError of Open. In a
+	// world of one rank there is nothing for a provider to match.
 	MatchByProvider
 )
 

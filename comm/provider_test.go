@@ -3,6 +3,7 @@ package comm
 import (
 	"context"
 	"errors"
+	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -531,6 +532,32 @@ func TestContextsRunOut(t *testing.T) {
 func barrierOf(t *testing.T, worlds []*Comm) {
 	t.Helper()
 	onAll(worlds, func(_ int, c *Comm) { barrier(t, c) })
+}
+
+// A rank that does not answer keeps Close waiting for no longer than its time, and Close
+// says which it is.
+func TestCloseGivesUp(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		if b.Name != "fake" && b.Provider != "tcp" {
+			return
+		}
+		worlds := b.openFor(t, 3, Config{CloseTimeout: 100 * time.Millisecond}, efa.Config{})
+		held, release := make(chan struct{}), make(chan struct{})
+		go worlds[1].engine.do(func(efa.Progress) {
+			close(held)
+			<-release
+		})
+		<-held
+		for rank := range 3 {
+			require.NoError(t, worlds[0].Send(deadline(t), nil, rank, 0))
+		}
+		err := worlds[0].Close()
+		close(release)
+		var lost *RankError
+		require.ErrorAs(t, err, &lost)
+		require.Equal(t, 1, lost.Rank)
+		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+	})
 }
 
 // A rank is lost that was held back: what had come of it is received, in order, although
