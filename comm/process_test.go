@@ -253,11 +253,18 @@ func TestRankIsKilled(t *testing.T) {
 		}
 		for stage := range stages {
 			sizes := []int{100, 20_000, 8 << 20}
-			if b.matching == MatchByProvider {
-				// Beyond the match there is no difference.
-				if sizes = sizes[1:2]; stage == "announced" {
-					sizes = []int{100, 20_000}
-				}
+			switch {
+			case stage == "before anything":
+				// None of it is sent.
+				sizes = sizes[:1]
+			case stage == "matched by a probe":
+				// A probe sees no difference between long ones.
+				sizes = sizes[:2]
+			case b.matching == MatchByProvider && stage == "receiving":
+				// Nor do the modes, beyond the match.
+				sizes = sizes[1:2]
+			case b.matching == MatchByProvider:
+				sizes = sizes[:2]
 			}
 			for _, size := range sizes {
 				t.Run(fmt.Sprintf("%s/%d", stage, size), func(t *testing.T) {

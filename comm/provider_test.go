@@ -448,7 +448,7 @@ func TestWrongMatchedMessages(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			byProvider(t, func(t *testing.T, b *bed) {
-				if b.Name != "fake" && b.Name != "tcp" {
+				if b.Name != "fake" {
 					return
 				}
 				for _, handedDown := range []bool{true, false} {
