@@ -60,12 +60,16 @@ func runRank(args []string, stdout io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, job.Close()) }()
 	world, err := comm.Open(ctx, comm.Config{
 		Rank: rank, Size: size, Exchange: job.Exchange, Logger: quiet,
 		Engine: &efa.Config{Providers: []string{provider}, Require: true, Logger: quiet},
 	})
 	if err != nil {
+		return err
+	}
+	// The store has done what it was for. Without a world, the end of this process tells
+	// the other ranks.
+	if err := job.Close(); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, world.Close()) }()

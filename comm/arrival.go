@@ -95,4 +95,7 @@ func (e *engine) resume(p efa.Progress) {
 			p.Resume(peer.conn)
 		}
 	}
+	if e.provider != nil {
+		e.provider.steer(p)
+	}
 }

@@ -6,10 +6,16 @@ import "github.com/weft-go/weft/efa"
 // a probe that looks still, a send that has not begun.
 func (op *operation) cancel(p efa.Progress, why error) {
 	e := op.engine
+	if e.provider != nil {
+		// A probe that ends may be what the receives waited for.
+		defer e.provider.steer(p)
+	}
 	switch {
 	case op.done.Load():
 	case op.list == &e.posted || op.list == &e.probes:
 		op.endWait(p, why)
+	case e.provider != nil:
+		e.provider.cancel(p, op, why)
 	case op.peer != nil && op.peer.conn != nil && p.Withdraw(op.peer.conn, op):
 		e.sends.give(op)
 		op.complete(p, why)

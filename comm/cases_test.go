@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -42,7 +43,7 @@ type jobs struct {
 // lend gives a case a job of two ranks, in which it is to leave nothing behind.
 func (b *bed) lend(t *testing.T, config Config, engine efa.Config) (zero, one *Comm) {
 	t.Helper()
-	key := fmt.Sprint(b.Name, config.NoRemoteReads, config.ReadPiece, engine.EagerLimit)
+	key := fmt.Sprint(b.Name, b.matching, config.NoRemoteReads, config.ReadPiece, engine.EagerLimit)
 	worlds, ok := b.jobs.worlds[key]
 	if !ok {
 		worlds = b.open(b.jobs.t, 2, config, engine)
@@ -65,9 +66,16 @@ func (b *bed) lend(t *testing.T, config Config, engine efa.Config) (zero, one *C
 func left(c *Comm) (counts [4]int) {
 	c.engine.do(func(efa.Progress) {
 		e := c.engine
-		counts = [4]int{e.matcher.Posted(), e.matcher.Unexpected(), len(e.sends.live()), len(e.receives.live())}
+		counts = [4]int{e.waiting(), e.matcher.Unexpected(), len(e.sends.live()), len(e.receives.live())}
 	})
 	return counts
+}
+
+// settled waits until nothing is left here that has its message: where the provider
+// matches, requests may end in another order than they had theirs.
+func settled(t *testing.T, c *Comm) {
+	t.Helper()
+	require.Eventually(t, func() bool { return left(c) == [4]int{} }, patience, time.Millisecond)
 }
 
 // two lends a job of two ranks with the defaults.
@@ -115,7 +123,16 @@ func cancel(t *testing.T, q *Request) {
 
 // posted is how many receives of this rank wait for a message.
 func posted(c *Comm) (count int) {
-	c.engine.do(func(efa.Progress) { count = c.engine.matcher.Posted() })
+	c.engine.do(func(efa.Progress) { count = c.engine.waiting() })
+	return count
+}
+
+// waiting is how many receives there are here and with the provider.
+func (e *engine) waiting() int {
+	count := e.matcher.Posted()
+	if e.provider != nil {
+		count += e.provider.count
+	}
 	return count
 }
 

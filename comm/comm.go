@@ -25,21 +25,27 @@ const MaxTag = 1<<32 - 1
 // order. Those that are said to be collective are called by all of its ranks, in the
 // same order, and by one goroutine at a time.
 type Comm struct {
-	engine  *engine
-	context uint32 // for messages; the next one is for those of the communicator's own
-	group   []int  // the ranks of the world, by rank
-	ranks   []int  // the ranks in here by those of the world, -1 for none
-	rank    int
-	closed  atomic.Bool
+	engine *engine
+	// context is that of messages to this rank, and contexts those of messages to each;
+	// nil if all have worldContext. The next one is for those of the communicator's own.
+	context  uint32
+	contexts []uint32
+	group    []int // the ranks of the world, by rank
+	ranks    []int // the ranks in here by those of the world, -1 for none
+	rank     int
+	closed   atomic.Bool
 
 	extension atomic.Pointer[extended]
 }
 
-// worldContext is that of the world. Contexts are given out in pairs.
+// worldContext is that of the world, on all ranks. Contexts are given out in pairs.
 const worldContext uint32 = 0
 
-func newComm(e *engine, number uint32, group []int, rank int) *Comm {
-	c := &Comm{engine: e, context: number, group: group, rank: rank, ranks: make([]int, len(e.peers))}
+func newComm(e *engine, group []int, contexts []uint32, rank int) *Comm {
+	c := &Comm{engine: e, context: worldContext, contexts: contexts, group: group, rank: rank, ranks: make([]int, len(e.peers))}
+	if contexts != nil {
+		c.context = contexts[rank]
+	}
 	for i := range c.ranks {
 		c.ranks[i] = -1
 	}
@@ -178,13 +184,23 @@ func (c *Comm) newSend(buf []byte, dest, tag int, synchronous bool) (*operation,
 	if tag < 0 || tag > MaxTag {
 		return nil, &ArgumentError{"tag", tag, fmt.Sprintf("0 to %d", MaxTag)}
 	}
-	return c.sendOn(c.context, buf, dest, uint64(tag), synchronous), nil
+	op := c.sendTo(dest, buf)
+	op.tag, op.synchronous = uint64(tag), synchronous
+	return op, nil
 }
 
-func (c *Comm) sendOn(number uint32, buf []byte, dest int, tag uint64, synchronous bool) *operation {
+func (c *Comm) sendTo(dest int, buf []byte) *operation {
 	op := c.engine.newOperation(c, workSend)
-	op.context, op.buf, op.peer, op.tag, op.synchronous = number, buf, c.peer(dest), tag, synchronous
+	op.context, op.buf, op.peer, op.tag, op.synchronous = c.contextOf(dest), buf, c.peer(dest), 0, false
 	return op
+}
+
+// contextOf is that of messages to a rank.
+func (c *Comm) contextOf(rank int) uint32 {
+	if c.contexts == nil {
+		return worldContext
+	}
+	return c.contexts[rank]
 }
 
 func (c *Comm) newReceive(buf []byte, source, tag int) (*operation, error) {

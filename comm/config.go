@@ -29,6 +29,13 @@ type Config struct {
 	// same job. "" means "comm".
 	Name string
 
+	// Matching says who matches messages with receives. It is the same on all ranks.
+	Matching Matching
+	// HandedDown is how many receives the provider has at a time where it matches; what
+	// is posted beyond waits here. It is less if the device has no room for so many. 0
+	// means 256.
+	HandedDown int
+
 	// Engine is for the connections; nil means the defaults. Its EagerLimit, which
 	// counts a header of up to 24 bytes, is the longest message that goes at once:
 	// longer ones wait for their receive at the sender. 0 means 16 KiB.
@@ -42,7 +49,9 @@ type Config struct {
 	// MaxUnexpected is how much memory the messages may take that have come before
 	// their receives, in bytes; each counts 128 more than its length. One that
 	// waits at its sender counts 128 only. What the connections hold back for it
-	// (Engine.WindowBytes each) is not part of it. 0 means 64 MiB.
+	// (Engine.WindowBytes each) is not part of it. Where the provider matches, it may
+	// have as much again, of all senders together, though four of the longest messages
+	// that go at once of each are always allowed. 0 means 64 MiB.
 	MaxUnexpected int64
 	// CloseTimeout bounds how long Close waits until the others have everything.
 	// 0 means 10 s.
@@ -65,6 +74,15 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.MaxUnexpected < 0 {
 		return c, &ConfigError{"MaxUnexpected", fmt.Sprintf("%d is negative", c.MaxUnexpected)}
+	}
+	if c.Matching > MatchByProvider {
+		return c, &ConfigError{"Matching", fmt.Sprintf("%d is none", c.Matching)}
+	}
+	if c.HandedDown < 0 {
+		return c, &ConfigError{"HandedDown", fmt.Sprintf("%d is negative", c.HandedDown)}
+	}
+	if c.HandedDown == 0 {
+		c.HandedDown = 256
 	}
 	if c.Address == "" {
 		c.Address = "127.0.0.1:0"

@@ -23,6 +23,14 @@
 // is lost. So a program that sends more than that before the receive for the last of
 // it is posted may come to stand still, as MPI calls unsafe.
 //
+// Who does it is Config.Matching, the same on all ranks: this package, or the provider of
+// the device (MatchByProvider), to which receives are handed down. A program sees the
+// same in both, but that with the provider requests may end in another order than
+// messages were matched in, and that a device which would do it wrongly is a
+// *MatchingError. There a message that comes before its receive stays with the provider
+// until somebody probes, its sender runs out of credit, or more receives wait than the
+// device is given.
+//
 // # Protocols
 //
 // A short message is copied, and its Send returns at once (eager); a longer one is

@@ -20,7 +20,7 @@ type engine struct {
 	peers    []*peer // by rank of the world; that of this rank has no connection
 	pool     sync.Pool
 
-	contexts  atomic.Uint32 // given out
+	contexts  atomic.Uint32 // given out: how many
 	closeOnce sync.Once
 	closeErr  error
 
@@ -36,7 +36,8 @@ type engine struct {
 	extensions map[uint32]*extended
 	early      map[uint32][]earlyNotice
 	windows    []*extended
-	lost       []int // ranks, in the order of their loss
+	provider   *provider // nil where matching is in software
+	lost       []int     // ranks, in the order of their loss
 	closed     bool
 }
 
@@ -62,11 +63,52 @@ func Open(ctx context.Context, config Config) (*Comm, error) {
 	if e.reactor, err = efa.Open(c.Engine); err != nil {
 		return nil, err
 	}
-	if err := e.connect(ctx); err != nil {
+	if err := e.open(ctx); err != nil {
 		return nil, errors.Join(err, e.abandon())
 	}
 	e.reactor.HandleWrites(e.written)
-	return newComm(e, worldContext, group, c.Rank), nil
+	world := newComm(e, group, nil, c.Rank)
+	if err := world.meet(ctx); err != nil {
+		return nil, errors.Join(err, e.abandon())
+	}
+	return world, nil
+}
+
+// meet returns when all ranks have all their connections. One that left before would be a
+// rank that never came to those that wait for it, and shm takes the messages of an
+// endpoint for those of another, if peers of that one come and go.
+func (c *Comm) meet(ctx context.Context) error {
+	size := len(c.group)
+	for distance := 1; distance < size; distance *= 2 {
+		op := c.sendTo((c.rank+distance)%size, nil)
+		op.context, op.tag = op.context+1, meetTag
+		if _, err := op.runToEnd(ctx); err != nil {
+			return err
+		}
+		from := c.within((c.rank + size - distance) % size)
+		from.Tag = meetTag
+		if _, err := c.receiveOn(from, nil).runToEnd(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// meetTag is that of the messages of meet, in the context of the world's own.
+const meetTag = 1
+
+func (e *engine) open(ctx context.Context) error {
+	if len(e.peers) == 1 {
+		// Messages to oneself are matched in software in any case.
+		return nil
+	}
+	if e.config.Matching == MatchByProvider {
+		if err := e.reactor.CanMatch(); err != nil {
+			return &MatchingError{Provider: e.reactor.Provider(), Cause: err}
+		}
+		e.provider = newProvider(e)
+	}
+	return e.connect(ctx)
 }
 
 // abandon closes what an Open that failed had opened.
@@ -105,10 +147,13 @@ func (e *engine) shut() error {
 		e.endAll(p, errClosed)
 	})
 	errs := make([]error, len(e.peers))
+	if e.provider != nil {
+		e.provider.leave(errs)
+	}
 	var all sync.WaitGroup
 	for i, p := range e.peers {
 		if p.conn != nil {
-			all.Go(func() { errs[i] = p.conn.Close() })
+			all.Go(func() { errs[i] = errors.Join(errs[i], p.end(errs[i])) })
 		}
 	}
 	all.Wait()
@@ -122,6 +167,14 @@ func (e *engine) shut() error {
 		err = errors.Join(err, x.Release())
 	}
 	return err
+}
+
+// end closes the connection of a peer: at once if that has kept Close waiting already.
+func (to *peer) end(failed error) error {
+	if failed != nil {
+		return to.conn.CloseNow()
+	}
+	return to.conn.Close()
 }
 
 // errand is something short that is done in the progress role.
@@ -153,6 +206,9 @@ func (e *engine) endAll(p efa.Progress, why error) {
 			list.head.endWait(p, why)
 		}
 	}
+	if e.provider != nil {
+		e.provider.endAll(p, why)
+	}
 	for _, op := range e.sends.live() {
 		op.failSend(p, why)
 	}
@@ -177,11 +233,10 @@ func (e *engine) lose(p efa.Progress, lost *peer, why error) {
 			op = next
 		}
 	}
-	for _, op := range e.sends.live() {
-		if op.peer == lost {
-			op.failSend(p, why)
-		}
+	if e.provider != nil {
+		e.provider.lose(p, lost, why)
 	}
+	e.endSends(p, lost, why)
 	// What the device had was handed back before, but for reads.
 	for _, op := range e.receives.live() {
 		if op.peer == lost && op.reading == 0 {
@@ -190,6 +245,15 @@ func (e *engine) lose(p efa.Progress, lost *peer, why error) {
 	}
 	for _, x := range e.extensions {
 		x.lost(p, lost)
+	}
+}
+
+// endSends ends the sends to a rank that is lost.
+func (e *engine) endSends(p efa.Progress, lost *peer, why error) {
+	for _, op := range e.sends.live() {
+		if op.peer == lost {
+			op.failSend(p, why)
+		}
 	}
 }
 

@@ -50,6 +50,28 @@ func (e *RankError) Error() string { return fmt.Sprintf("comm: rank %d is lost: 
 // Unwrap returns the cause: efa.ErrPeerLost, ErrLeft, ErrProtocol, ...
 func (e *RankError) Unwrap() error { return e.Cause }
 
+// MatchingError says that the device cannot be left to match (MatchByProvider).
+type MatchingError struct {
+	Provider string
+	Cause    error
+}
+
+func (e *MatchingError) Error() string {
+	return "comm: " + e.Provider + " cannot match for this world: " + e.Cause.Error()
+}
+
+// Unwrap returns why: it is fabric.ErrNotSupported.
+func (e *MatchingError) Unwrap() error { return e.Cause }
+
+// ContextError says that a communicator cannot be made, because one of its ranks is in
+// as many already as there are contexts for: 8191 where the provider matches, where
+// those that were closed count.
+type ContextError struct{ Limit int }
+
+func (e *ContextError) Error() string {
+	return fmt.Sprintf("comm: a rank is in more than %d communicators", e.Limit)
+}
+
 // ConfigError is about a Config that cannot be used.
 type ConfigError struct {
 	Field  string

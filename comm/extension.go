@@ -116,7 +116,7 @@ func (c *Comm) Notify(p efa.Progress, rank int, n Notice) error {
 	if to.failure != nil {
 		return &RankError{Rank: rank, Cause: to.failure}
 	}
-	h := header{kind: kindNotice, context: c.context, tag: n.Tag, id: n.ID, length: n.Length, remote: n.Remote}
+	h := header{kind: kindNotice, context: c.contextOf(rank), tag: n.Tag, id: n.ID, length: n.Length, remote: n.Remote}
 	var memory [openHeader]byte
 	if _, err := p.Send(to.conn, h.put(&memory), nil, nil); err != nil {
 		return c.lostError(to, err)

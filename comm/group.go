@@ -23,7 +23,8 @@ func (c *Comm) Dup(ctx context.Context) (*Comm, error) { return c.Split(ctx, 0, 
 // Split makes a communicator of the ranks that give the same color, 0 or higher, in
 // the order of their keys, and of their ranks here where these are equal. With
 // Undefined the result is nil. It is collective; if it fails, on any rank, no more
-// communicators can be made of this one.
+// communicators can be made of this one. A *ContextError says that a rank has been in too
+// many.
 func (c *Comm) Split(ctx context.Context, color, key int) (*Comm, error) {
 	if err := c.checkUse(); err != nil {
 		return nil, err
@@ -31,8 +32,10 @@ func (c *Comm) Split(ctx context.Context, color, key int) (*Comm, error) {
 	if color < Undefined {
 		return nil, &ArgumentError{"color", color, "0 or more, or Undefined"}
 	}
-	mine := binary.LittleEndian.AppendUint64(nil, uint64(color))
-	mine = binary.LittleEndian.AppendUint64(mine, uint64(key))
+	mine := wish{color: color, key: key}
+	if color != Undefined {
+		mine.context = c.engine.newContext()
+	}
 	var answer []byte
 	var err error
 	if c.rank == 0 {
@@ -43,39 +46,64 @@ func (c *Comm) Split(ctx context.Context, color, key int) (*Comm, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(answer) == 0 {
+		return nil, &ContextError{Limit: c.engine.mostContexts()}
+	}
 	if color == Undefined {
 		return nil, nil
 	}
 	return c.part(answer)
 }
 
-// followSplit tells rank 0 what this rank wants, and returns its answer: the context
-// and the ranks of the world.
-func (c *Comm) followSplit(ctx context.Context, mine []byte) ([]byte, error) {
-	if _, err := c.sendOn(c.context+1, mine, 0, 0, false).runToEnd(ctx); err != nil {
+// wish is what a rank wants of Split. Each rank chooses the context of messages to
+// itself: so no number has to be free on all of them. 0 is none.
+type wish struct {
+	color, key, rank int
+	context          uint32
+}
+
+const wishSize = 8 + 8 + 4
+
+func (w *wish) encode() []byte {
+	b := binary.LittleEndian.AppendUint64(nil, uint64(w.color))
+	b = binary.LittleEndian.AppendUint64(b, uint64(w.key))
+	return binary.LittleEndian.AppendUint32(b, w.context)
+}
+
+func parseWish(b []byte, rank int) wish {
+	return wish{
+		color: int(binary.LittleEndian.Uint64(b)), key: int(binary.LittleEndian.Uint64(b[8:])), rank: rank,
+		context: binary.LittleEndian.Uint32(b[16:]),
+	}
+}
+
+// followSplit tells rank 0 what this rank wants, and returns its answer: the ranks of the
+// world that belong together, each with its context.
+func (c *Comm) followSplit(ctx context.Context, mine wish) ([]byte, error) {
+	if _, err := c.sendWithin(0, mine.encode()).runToEnd(ctx); err != nil {
 		return nil, err
 	}
-	answer := make([]byte, 4+4*len(c.group))
+	answer := make([]byte, memberSize*len(c.group))
 	status, err := c.receiveOn(c.within(0), answer).runToEnd(ctx)
 	return answer[:status.Length], err
 }
 
-// leadSplit decides who belongs together.
-func (c *Comm) leadSplit(ctx context.Context, mine []byte) ([]byte, error) {
-	number, numberErr := c.engine.newContext()
-	type wish struct{ color, key, rank int }
-	wishes := make([]wish, len(c.group))
-	for rank := range wishes {
-		var buf [16]byte
-		if rank == 0 {
-			copy(buf[:], mine)
-		} else if status, err := c.receiveOn(c.within(rank), buf[:]).runToEnd(ctx); err != nil {
+// leadSplit decides who belongs together. Where a rank has no context the answers are
+// empty, and everybody fails.
+func (c *Comm) leadSplit(ctx context.Context, mine wish) ([]byte, error) {
+	wishes := []wish{mine}
+	for rank := 1; rank < len(c.group); rank++ {
+		var buf [wishSize]byte
+		status, err := c.receiveOn(c.within(rank), buf[:]).runToEnd(ctx)
+		if err != nil {
 			return nil, err
-		} else if status.Length != len(buf) {
+		}
+		if status.Length != len(buf) {
 			return nil, &RankError{Rank: rank, Cause: ErrProtocol}
 		}
-		wishes[rank] = wish{int(binary.LittleEndian.Uint64(buf[:])), int(binary.LittleEndian.Uint64(buf[8:])), rank}
+		wishes = append(wishes, parseWish(buf[:], rank))
 	}
+	fails := slices.ContainsFunc(wishes, func(w wish) bool { return w.color != Undefined && w.context == 0 })
 	slices.SortStableFunc(wishes, func(a, b wish) int {
 		return cmp.Or(cmp.Compare(a.color, b.color), cmp.Compare(a.key, b.key))
 	})
@@ -86,12 +114,11 @@ func (c *Comm) leadSplit(ctx context.Context, mine []byte) ([]byte, error) {
 		for n < len(wishes) && wishes[n].color == wishes[0].color {
 			n++
 		}
-		// Without a number the answer is empty, and everybody fails.
 		var answer []byte
-		if numberErr == nil {
-			answer = binary.LittleEndian.AppendUint32(nil, number)
+		if !fails {
 			for _, w := range wishes[:n] {
 				answer = binary.LittleEndian.AppendUint32(answer, uint32(c.group[w.rank]))
+				answer = binary.LittleEndian.AppendUint32(answer, w.context)
 			}
 		}
 		for _, w := range wishes[:n] {
@@ -99,53 +126,76 @@ func (c *Comm) leadSplit(ctx context.Context, mine []byte) ([]byte, error) {
 				own = answer
 				continue
 			}
-			_, err := c.sendOn(c.context+1, answer, w.rank, 0, false).runToEnd(ctx)
+			_, err := c.sendWithin(w.rank, answer).runToEnd(ctx)
 			errs = append(errs, err)
 		}
 		wishes = wishes[n:]
 	}
-	return own, errors.Join(append(errs, numberErr)...)
+	return own, errors.Join(errs...)
 }
 
-// within is what a message of a rank about this communicator matches.
+// sendWithin is a send about this communicator, and within what such a message of a rank
+// matches.
+func (c *Comm) sendWithin(rank int, buf []byte) *operation {
+	op := c.sendTo(rank, buf)
+	op.context++
+	return op
+}
+
 func (c *Comm) within(rank int) tagged.Pattern {
 	return tagged.Pattern{Context: c.context + 1, Source: uint32(c.group[rank])}
 }
 
+// memberSize is what an answer has of each rank.
+const memberSize = 4 + 4
+
 // part makes the communicator that rank 0 has decided on.
 func (c *Comm) part(answer []byte) (*Comm, error) {
-	if len(answer) < 8 || len(answer)%4 != 0 {
-		return nil, &RankError{Rank: 0, Cause: fmt.Errorf("%w: %d bytes about a communicator", ErrProtocol, len(answer))}
+	wrong := func(format string, args ...any) error {
+		return &RankError{Rank: 0, Cause: fmt.Errorf("%w: "+format, append([]any{ErrProtocol}, args...)...)}
 	}
-	number, answer := binary.LittleEndian.Uint32(answer), answer[4:]
+	if len(answer)%memberSize != 0 {
+		return nil, wrong("%d bytes about a communicator", len(answer))
+	}
 	own := -1
-	group := make([]int, 0, len(answer)/4)
-	for len(answer) > 0 {
-		world := int(binary.LittleEndian.Uint32(answer))
-		answer = answer[4:]
+	group := make([]int, 0, len(answer)/memberSize)
+	contexts := make([]uint32, 0, cap(group))
+	for ; len(answer) > 0; answer = answer[memberSize:] {
+		world, number := int(binary.LittleEndian.Uint32(answer)), binary.LittleEndian.Uint32(answer[4:])
 		if world >= len(c.engine.peers) || c.rankOf(world) < 0 || slices.Contains(group, world) {
-			return nil, &RankError{Rank: 0, Cause: fmt.Errorf("%w: rank %d in a communicator", ErrProtocol, world)}
+			return nil, wrong("rank %d in a communicator", world)
+		}
+		if number == 0 || number%2 != 0 || number/2 > uint32(c.engine.mostContexts()) {
+			return nil, wrong("context %d of rank %d in a communicator", number, world)
 		}
 		if world == c.engine.rank {
 			own = len(group)
 		}
-		group = append(group, world)
+		group, contexts = append(group, world), append(contexts, number)
 	}
 	if own < 0 {
-		return nil, &RankError{Rank: 0, Cause: fmt.Errorf("%w: a communicator without this rank", ErrProtocol)}
+		return nil, wrong("a communicator without this rank")
 	}
-	return newComm(c.engine, number, group, own), nil
+	return newComm(c.engine, group, contexts, own), nil
 }
 
-// mostContexts is how many communicators a rank may make as their first.
-const mostContexts = 1<<15 - 1
-
-// newContext gives out the numbers of a communicator, which no other rank gives out:
-// the upper half is this rank's.
-func (e *engine) newContext() (uint32, error) {
-	n := e.contexts.Add(1)
-	if n > mostContexts {
-		return 0, &ArgumentError{"number of communicators made by this rank", int(n), fmt.Sprintf("at most %d", mostContexts)}
+// mostContexts is how many communicators this rank may be in beside the world.
+func (e *engine) mostContexts() int {
+	if e.provider != nil {
+		return tagged.MaxMatchedContext / 2
 	}
-	return uint32(e.rank)<<16 | n<<1, nil
+	return 1<<31 - 1
+}
+
+// newContext is the next context of messages to this rank, 0 if there is none.
+func (e *engine) newContext() uint32 {
+	for {
+		n := e.contexts.Load()
+		if int64(n) >= int64(e.mostContexts()) {
+			return 0
+		}
+		if e.contexts.CompareAndSwap(n, n+1) {
+			return (n + 1) << 1
+		}
+	}
 }

@@ -3,6 +3,7 @@ package comm
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/weft-go/weft/efa"
 	"github.com/weft-go/weft/fabric/fabrictest"
+	"github.com/weft-go/weft/internal/testenv"
 )
 
 func TestMain(m *testing.M) {
@@ -25,7 +27,8 @@ const patience = 60 * time.Second
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// each runs a test in every setting, which is to leave no goroutine behind.
+// each runs a test in every setting, in both modes of matching. It is to leave no
+// goroutine behind.
 func each(t *testing.T, test func(t *testing.T, b *bed)) {
 	onEach(t, func(t *testing.T, b *bed) {
 		leaks := goleak.IgnoreCurrent()
@@ -34,16 +37,59 @@ func each(t *testing.T, test func(t *testing.T, b *bed)) {
 	})
 }
 
+// byProvider is each for what there is only where the provider matches.
+func byProvider(t *testing.T, test func(t *testing.T, b *bed)) {
+	each(t, func(t *testing.T, b *bed) {
+		if b.matching == MatchByProvider {
+			test(t, b)
+		}
+	})
+}
+
 func onEach(t *testing.T, test func(t *testing.T, b *bed)) {
 	for _, s := range fabrictest.Settings() {
-		t.Run(s.Name, func(t *testing.T) { test(t, &bed{Bed: fabrictest.NewBed(t, s)}) })
+		t.Run(s.Name, func(t *testing.T) {
+			for _, m := range []Matching{MatchInSoftware, MatchByProvider} {
+				t.Run(m.String(), func(t *testing.T) {
+					b := &bed{Bed: fabrictest.NewBed(t, s), matching: m}
+					if m == MatchByProvider {
+						testenv.Need(t, "matching by "+s.Name, matches(s.Provider))
+					}
+					test(t, b)
+				})
+			}
+		})
 	}
 }
+
+// matches says why matching cannot be left to a provider, if so.
+func matches(provider string) error {
+	if provider == "" {
+		return nil
+	}
+	matchable.Lock()
+	defer matchable.Unlock()
+	why, known := matchable.by[provider]
+	if !known {
+		r, err := efa.Open(&efa.Config{Providers: []string{provider}, Require: true, Logger: quiet})
+		if why = err; err == nil {
+			why = errors.Join(r.CanMatch(), r.Close())
+		}
+		matchable.by[provider] = why
+	}
+	return why
+}
+
+var matchable = struct {
+	sync.Mutex
+	by map[string]error
+}{by: map[string]error{}}
 
 // bed is a device setting at work.
 type bed struct {
 	*fabrictest.Bed
-	jobs *jobs // of the test's cases, which share them
+	matching Matching
+	jobs     *jobs // of the test's cases, which share them
 }
 
 // meeting is where the ranks of one process exchange their addresses.
@@ -100,6 +146,7 @@ func (b *bed) openFor(t *testing.T, size int, config Config, engine efa.Config) 
 			e.Providers, e.Require = []string{b.Provider}, true
 		}
 		c.Rank, c.Size, c.Exchange, c.Engine = rank, size, m.exchange(rank), &e
+		c.Matching = b.matching
 		all.Go(func() { worlds[rank], errs[rank] = Open(ctx, c) })
 	}
 	all.Wait()

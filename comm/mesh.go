@@ -15,9 +15,13 @@ import (
 
 // Every rank has a connection to every other: it dials those before it, and those
 // behind it dial. Who dials says who it is in the first message: its rank, and the
-// token that the other has handed out to the ranks of the job.
+// token that the other has handed out to the ranks of the job. Beside token and address
+// a rank hands out its terms of matching.
 
-const tokenSize = 16
+const (
+	tokenSize = 16
+	cardSize  = tokenSize + termsSize // at least
+)
 
 // mostDials is how many connections are being made at a time.
 const mostDials = 8
@@ -34,7 +38,7 @@ func (e *engine) connect(ctx context.Context) error {
 	e.listener = listener
 	var token [tokenSize]byte
 	_, _ = rand.Read(token[:]) // never fails
-	cards, err := e.config.Exchange(ctx, e.config.Name+"/addresses", append(token[:], listener.Addr().String()...))
+	cards, err := e.config.Exchange(ctx, e.config.Name+"/addresses", e.card(token[:], listener.Addr().String()))
 	if err != nil {
 		return err
 	}
@@ -42,9 +46,12 @@ func (e *engine) connect(ctx context.Context) error {
 		return &ConfigError{"Exchange", fmt.Sprintf("it returned %d values for %d ranks", len(cards), len(e.peers))}
 	}
 	for rank, card := range cards {
-		if len(card) < tokenSize {
+		if len(card) < cardSize {
 			return &ConfigError{"Exchange", fmt.Sprintf("it returned %d bytes as the address of rank %d", len(card), rank)}
 		}
+	}
+	if err := e.agree(e.terms(), cards); err != nil {
+		return err
 	}
 	all, ctx := errgroup.WithContext(ctx)
 	all.Go(func() error { return e.accept(ctx, token[:], len(e.peers)-1-e.rank) })
@@ -55,7 +62,7 @@ func (e *engine) connect(ctx context.Context) error {
 		for rank, p := range e.peers[:e.rank] {
 			dials.Go(func() error {
 				card := cards[rank]
-				if err := e.dial(ctx, p, card[:tokenSize], string(card[tokenSize:])); err != nil {
+				if err := e.dial(ctx, p, card[:tokenSize], string(card[cardSize:])); err != nil {
 					return &RankError{Rank: rank, Cause: err}
 				}
 				return nil
@@ -66,6 +73,9 @@ func (e *engine) connect(ctx context.Context) error {
 	if err := all.Wait(); err != nil {
 		return err
 	}
+	if e.provider != nil {
+		e.do(e.provider.link)
+	}
 	for _, p := range e.peers {
 		if p.conn != nil {
 			p.eager = p.conn.EagerLimit()
@@ -73,6 +83,12 @@ func (e *engine) connect(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// card is what a rank hands out: its token, its terms and its address.
+func (e *engine) card(token []byte, address string) []byte {
+	mine := e.terms()
+	return append(mine.append(append([]byte(nil), token...)), address...)
 }
 
 func (e *engine) dial(ctx context.Context, p *peer, token []byte, address string) error {

@@ -419,6 +419,8 @@ func mpichFree(t *testing.T, b *bed) {
 	// The others are never asked for. What they are about has come before this.
 	arrive(t, zero, one)
 	arrive(t, one, zero)
+	settled(t, zero)
+	settled(t, one)
 	for i, size := range sizes {
 		require.Equal(t, content(0, i, size), bufs[i])
 	}

@@ -37,8 +37,10 @@ type operation struct {
 	pattern tagged.Pattern
 	limit   int // the length of the whole buffer
 	ticket  tagged.ReceiveTicket[*operation]
-	claim   bool     // a probe that takes the message out
-	claimed *arrival // by such a probe
+	slot    efa.MatchReceive // while the provider has it
+	ending  error            // why it is to end when the provider lets go of it
+	claim   bool             // a probe that takes the message out
+	claimed *arrival         // by such a probe
 	// Of a rendezvous: exposure is of buf; reading counts the reads under way, offset
 	// is how much there were reads for, and opening what is read.
 	exposure *efa.Exposure

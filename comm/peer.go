@@ -24,11 +24,14 @@ type peer struct {
 	clear operationList
 	// unreadable: a read of its memory has failed, and none is tried any more.
 	unreadable bool
+
+	provided
 }
 
 var (
 	errTooMuch = fmt.Errorf("%w: more is asked for than there is", ErrProtocol)
 	errUnknown = fmt.Errorf("%w: an answer to what was never sent", ErrProtocol)
+	errNotHere = fmt.Errorf("%w: a message of the other mode of matching", ErrProtocol)
 )
 
 // Message implements efa.Handler.
@@ -41,7 +44,14 @@ func (from *peer) Message(p efa.Progress, m []byte) bool {
 	}
 	switch h.kind {
 	case kindEager, kindSync, kindReady, kindOpen:
-		return from.message(p, h, payload)
+		if e.provider == nil {
+			return from.message(p, h, payload)
+		}
+		err = errNotHere
+	case kindCredit, kindBring, kindLeave:
+		if err = errNotHere; e.provider != nil {
+			err = e.provider.told(p, from, h)
+		}
 	case kindNotice:
 		return from.noticed(p, h)
 	case kindMatched:
@@ -77,9 +87,20 @@ func (from *peer) message(p efa.Progress, h header, payload []byte) bool {
 		return false
 	}
 	if h.length > mostLength {
-		p.Fail(from.conn, fmt.Errorf("%w: a message of %d bytes", ErrProtocol, h.length))
+		p.Fail(from.conn, errTooLong(h))
 		return true
 	}
+	from.arrive(p, h, payload)
+	return true
+}
+
+func errTooLong(h header) error {
+	return fmt.Errorf("%w: a message of %d bytes", ErrProtocol, h.length)
+}
+
+// arrive gives a message to a receive that waits here for it, or keeps it.
+func (from *peer) arrive(p efa.Progress, h header, payload []byte) {
+	e := from.engine
 	a := e.arrivals.take()
 	op, matched := e.matcher.Arrive(h.envelope(from.rank), a)
 	if !matched {
@@ -89,20 +110,11 @@ func (from *peer) message(p efa.Progress, h header, payload []byte) bool {
 		}
 		e.keep(p, a)
 		e.arrivals.full = e.arrivals.used >= e.arrivals.limit
-		return true
+		return
 	}
 	e.arrivals.give(a)
 	op.leaveList()
-	switch h.kind {
-	case kindReady, kindOpen:
-		op.fetch(p, from, h)
-	case kindSync:
-		from.answer(p, h.id)
-		fallthrough
-	default:
-		op.accept(p, from, h.tag, payload)
-	}
-	return true
+	op.take(p, from, h, payload)
 }
 
 // mostLength is the longest message that there can be.
@@ -146,6 +158,9 @@ func (from *peer) Received(p efa.Progress, _ []byte, err error) {
 func (from *peer) Ended(p efa.Progress, why error) {
 	e := from.engine
 	if e.closed {
+		if from.failure = why; e.provider != nil {
+			e.provider.checkLeaving(p)
+		}
 		return
 	}
 	var failed *efa.ConnError
@@ -154,6 +169,10 @@ func (from *peer) Ended(p efa.Progress, why error) {
 		why = ErrLeft
 	case errors.As(why, &failed):
 		e.config.Logger.Warn("weft: a rank is lost", "rank", from.rank, "error", why)
+	}
+	if e.provider != nil {
+		e.provider.rankEnded(p, from, why)
+		return
 	}
 	e.lose(p, from, why)
 }

@@ -23,7 +23,7 @@ func (c *Comm) Iprobe(source, tag int) (status Status, found bool, err error) {
 		return status, false, err
 	}
 	e := c.engine
-	e.reactor.Poll()
+	e.bringUp()
 	e.do(func(efa.Progress) {
 		if e.closed {
 			err = errClosed
@@ -70,7 +70,7 @@ func (c *Comm) Improbe(source, tag int) (*Message, error) {
 		return nil, err
 	}
 	e := c.engine
-	e.reactor.Poll()
+	e.bringUp()
 	var m *Message
 	e.do(func(efa.Progress) {
 		if e.closed {
@@ -136,6 +136,9 @@ func (op *operation) probe(p efa.Progress) {
 		return
 	}
 	e.probes.push(op)
+	if e.provider != nil {
+		e.provider.steer(p)
+	}
 }
 
 // look says whether there is what a probe looks for.

@@ -24,6 +24,22 @@ func (op *operation) receive(p efa.Progress) {
 	}
 	op.ticket = ticket
 	e.posted.push(op)
+	if e.provider != nil {
+		e.provider.steer(p)
+	}
+}
+
+// take begins to receive the message that a receive was matched with.
+func (op *operation) take(p efa.Progress, from *peer, h header, payload []byte) {
+	switch h.kind {
+	case kindReady, kindOpen:
+		op.fetch(p, from, h)
+	case kindSync:
+		from.answer(p, h.id)
+		fallthrough
+	default:
+		op.accept(p, from, h.tag, payload)
+	}
 }
 
 // deliver gives a message that has waited to its receive.

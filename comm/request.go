@@ -202,14 +202,20 @@ func (op *operation) runToEnd(ctx context.Context) (Status, error) {
 
 // giveUp ends an operation that nobody will wait for, if it can be.
 func (op *operation) giveUp(why error) (Status, error) {
-	var done bool
+	var done, asked bool
 	released := make(chan struct{})
 	op.engine.do(func(p efa.Progress) {
 		op.cancel(p, why)
 		if done = op.done.Load(); !done {
-			op.released = released
+			op.released, asked = released, op.ending != nil
 		}
 	})
+	if asked {
+		// The provider decides soon whether there was a message first.
+		ctx, cancel := context.WithTimeout(context.Background(), letGo)
+		defer cancel()
+		done = op.run(ctx) == nil
+	}
 	if done {
 		return op.result()
 	}

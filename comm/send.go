@@ -15,9 +15,28 @@ func (op *operation) send(p efa.Progress) {
 		op.complete(p, op.rankError())
 		return
 	}
+	if e.provider != nil {
+		op.peer.enqueue(p, op)
+		return
+	}
 	var memory [openHeader]byte
-	h := header{context: op.context, tag: op.tag}
-	room := op.peer.eager - len(op.buf)
+	h := op.opens(p)
+	h.context = op.context
+	if h.kind != kindReady && h.kind != kindOpen {
+		op.hand(p, h.put(&memory), op.buf)
+		return
+	}
+	// The end of the connection tells what became of it.
+	if _, err := p.Send(op.peer.conn, h.put(&memory), nil, nil); err != nil {
+		op.failSend(p, err)
+	}
+}
+
+// opens is the header of the message that a send begins with: the whole message is
+// behind it, or it says that there is one.
+func (op *operation) opens(p efa.Progress) header {
+	e, room := op.engine, op.peer.eager-len(op.buf)
+	h := header{tag: op.tag}
 	switch {
 	case op.synchronous && room >= idHeader:
 		h.kind, h.id = kindSync, e.sends.take(op)
@@ -26,13 +45,8 @@ func (op *operation) send(p efa.Progress) {
 	default:
 		h.kind, h.id, h.length = kindReady, e.sends.take(op), uint64(len(op.buf))
 		op.expose(p, &h)
-		// The end of the connection tells what became of it.
-		if _, err := p.Send(op.peer.conn, h.put(&memory), nil, nil); err != nil {
-			op.failSend(p, err)
-		}
-		return
 	}
-	op.hand(p, h.put(&memory), op.buf)
+	return h
 }
 
 // hand gives the device a message of a send, and its buffer until Sent.
@@ -82,7 +96,18 @@ func (op *operation) failSend(p efa.Progress, err error) {
 // sendToSelf is a send to this rank.
 func (op *operation) sendToSelf(p efa.Progress) {
 	e := op.engine
-	h := header{kind: kindEager, context: op.context, tag: op.tag}
+	if e.provider != nil {
+		e.provider.sendOwn(p, op)
+		return
+	}
+	op.arriveHere(p)
+}
+
+// arriveHere gives a message of this rank to itself to a receive that waits here for
+// it, or keeps it.
+func (op *operation) arriveHere(p efa.Progress) {
+	e := op.engine
+	h := op.ownHeader()
 	a := e.arrivals.take()
 	r, matched := e.matcher.Arrive(h.envelope(e.rank), a)
 	eager := !op.synchronous && !e.arrivals.full && len(op.buf) <= e.config.Engine.EagerLimit
@@ -90,8 +115,7 @@ func (op *operation) sendToSelf(p efa.Progress) {
 	case matched:
 		e.arrivals.give(a)
 		r.leaveList()
-		r.accept(p, op.peer, h.tag, op.buf)
-		op.complete(p, nil)
+		op.giveTo(p, r)
 		return
 	case eager:
 		a.arrived(op.peer, h, op.buf)
@@ -103,6 +127,16 @@ func (op *operation) sendToSelf(p efa.Progress) {
 		e.sends.take(op)
 	}
 	e.keep(p, a)
+}
+
+func (op *operation) ownHeader() header {
+	return header{kind: kindEager, context: op.context, tag: op.tag}
+}
+
+// giveTo ends a send to this rank with the receive that it was matched with.
+func (op *operation) giveTo(p efa.Progress, r *operation) {
+	r.accept(p, op.peer, op.tag, op.buf)
+	op.complete(p, nil)
 }
 
 // answered takes in that a receive was found for a synchronous send, or has read what

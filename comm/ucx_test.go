@@ -13,7 +13,8 @@ import (
 // -cancel and -offload (ucx_offload_test.go), for communicators, each under its name
 // there. Where UCX masks tags, receives are for AnyTag; where it has a threshold of
 // rendezvous, there is an eager limit; what counts UCX's receives in software counts
-// those of the matcher, since all are. What UCX runs on several threads, goroutines do.
+// those that wait, here or with the provider. What UCX runs on several threads, goroutines
+// do.
 //
 // Not here:
 //
@@ -22,10 +23,10 @@ import (
 //	tag_match_rndv/req_exp_auto_thresh               the eager limit is not chosen while running
 //	tag_match*, external requests                    requests are never the caller's memory
 //	tag_probe/limited_probe_size, how many at most   turns take what has come, unbounded
-//	tag_offload/connect                              no provider is asked to match
+//	tag_offload/connect                              each job does, in both modes
 //	tag_offload/sw_rndv_rx_generic                   no data types
-//	tag_offload_selection/tag_lane                   no provider is asked to match
-//	tag_offload_status/check_offload_status          no provider is asked to match
+//	tag_offload_selection/tag_lane                   who matches is a setting
+//	tag_offload_status/check_offload_status          who matches is a setting
 //	tag_offload_stats/sw_rndv                        a message is one slice, not a list
 //	tag_offload_gpu, tag_offload_stats_gpu           memory is the host's
 func TestUCX(t *testing.T) {
@@ -123,6 +124,7 @@ func ucxFreed(t *testing.T, b *bed) {
 		irecv(t, one, buf, 0, ucxTag)
 		require.NoError(t, zero.Send(deadline(t), content(0, 1, size), 1, ucxTag))
 		arrive(t, zero, one)
+		settled(t, one)
 		require.Equal(t, content(0, 1, size), buf)
 	}
 }

@@ -26,6 +26,8 @@ func (r *Reactor) completed(op *operation, done *fabric.Completion) {
 		}
 	case plainReceive:
 		r.announced(op, done)
+	case matchedReceive:
+		r.matched(op, done)
 	default:
 		if done.Err != nil && r.attributes.StallsAfterFailure && op.conn != nil && op.purpose != remoteAccess {
 			r.stall(op.peer(), done.Err)
@@ -62,6 +64,16 @@ func (r *Reactor) ended(op *operation, err error) {
 		return
 	case remoteAccess:
 		r.accessEnded(op, err)
+		return
+	case matchedSend:
+		r.freeOperation(op)
+		if err != nil && c.failure == nil {
+			r.failLater(c, err)
+		}
+		r.releaseConn(c)
+		return
+	case matchedReceive:
+		r.neverMatched(op, err)
 		return
 	case messageSend, controlSend:
 		gone := operation{purpose: op.purpose, tag: op.tag, ticket: op.ticket, write: op.write, group: op.group, ahead: op.ahead, lane: op.lane}

@@ -18,6 +18,8 @@ const (
 	controlSend
 	plainReceive // of a length, for the attached connections of one id
 	remoteAccess // a read or a write of a peer's memory
+	matchedSend  // of a message that the device matches
+	matchedReceive
 )
 
 // operation is one thing to post, from being queued until the device lets go of
@@ -52,6 +54,10 @@ type operation struct {
 	flags     fabric.OpFlags
 	immediate uint32
 	stranded  *stranded
+
+	// match is told of the end of a matchedReceive; withdrawn: it is not to be posted.
+	match     MatchHandler
+	withdrawn bool
 
 	write  *write
 	ticket tagged.Ticket

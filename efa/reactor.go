@@ -61,6 +61,7 @@ type Reactor struct {
 	// comes: enough are posted. hasty says that there are others.
 	spare       int
 	hasty       bool
+	withdrawn   int            // matched receives in there that are not to be posted
 	payloads    operationQueue // likewise, of payloads
 	putOff      []*Conn        // which have payloads without a receive; see putoff.go
 	putOffLook  time.Time      // when to look at them again, although the device is busy
@@ -317,7 +318,8 @@ func (r *Reactor) step(spins int) int {
 	}
 	// Nobody waits for the shared receives: they are posted behind the others.
 	const most = batchSize * 3 / 4
-	shared := r.batch[most:][:r.shared.gather(r.batch[most:])]
+	shared := r.batch[most:]
+	shared = shared[:r.wanted(shared[:r.shared.gather(shared)])]
 	payloads := r.batch[:min(batchSize/4, max(r.payloadRoom, 0))]
 	n := r.live(payloads[:r.payloads.gather(payloads)])
 	halves := r.batch[n : n+batchSize/4]
@@ -434,7 +436,7 @@ func (r *Reactor) settle(n int) (posted int) {
 		case fabric.Refused:
 			r.countRefused(op)
 			switch op.purpose {
-			case lengthReceive, controlReceive, plainReceive:
+			case lengthReceive, controlReceive, plainReceive, matchedReceive:
 				r.shared.putBack(op)
 			case payloadReceive:
 				r.receivesOf(op).putBack(op)
@@ -476,6 +478,10 @@ func (r *Reactor) settle(n int) (posted int) {
 			r.cancel(op)
 		case post.Result == fabric.Posted && op.isPayload && op.write != nil:
 			r.sendAhead(op)
+		case post.Result == fabric.Posted && op.withdrawn:
+			r.withdrawn--
+			op.withdrawn = false
+			r.cancel(op)
 		case post.Result == fabric.Posted && op.plain != nil && op.plain.closing:
 			_ = r.device.Cancel(op.token)
 			r.stats.Crossings++

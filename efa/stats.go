@@ -49,6 +49,10 @@ type Stats struct {
 	// BytesWritten what they took there.
 	Writes, BytesWritten uint64
 
+	// MatchedSent is the number of messages that were sent to be matched by the peer's
+	// device, and MatchedReceived that of those that this side's device has matched.
+	MatchedSent, MatchedReceived uint64
+
 	// Parks is how often a call found nothing to do and parked. Of these, Follows
 	// did so because another call was driving the device.
 	Parks, Follows uint64

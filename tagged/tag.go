@@ -50,7 +50,7 @@ type Kind uint8
 
 // The kinds of tagged message.
 const (
-	KindNone Kind = iota // neither mark is set: none of ours
+	KindNone Kind = iota // neither mark is set: a matched message (MatchedTag), or none of ours
 	KindLength
 	KindPayload
 	KindControl

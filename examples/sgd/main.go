@@ -46,13 +46,17 @@ func run(ctx context.Context, epochs int, check bool, provider string) (err erro
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, job.Close()) }()
 	engine := &efa.Config{}
 	if provider != "" {
 		engine.Providers, engine.Require = []string{provider}, true
 	}
 	world, err := comm.Open(ctx, comm.Config{Rank: job.Rank, Size: job.Size, Exchange: job.Exchange, Engine: engine})
 	if err != nil {
+		return err
+	}
+	// The ranks have found each other. Without a world, the end of this process tells the
+	// others.
+	if err := job.Close(); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, world.Close()) }()
