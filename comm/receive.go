@@ -94,7 +94,7 @@ func (op *operation) fetch(p efa.Progress, from *peer, h header) {
 		return
 	}
 	op.buf = op.buf[:min(len(op.buf), int(h.length))]
-	if h.kind == kindOpen && op.engine.reactor.CanRead() && !from.unreadable {
+	if h.kind == kindOpen && op.engine.readsRemotely() && !from.unreadable {
 		op.read(p, h)
 		return
 	}

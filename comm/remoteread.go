@@ -12,9 +12,12 @@ import (
 // Only then is the buffer the sender's. Where that cannot be, the receiver asks for the
 // message instead.
 
+// readsRemotely says whether long messages are read from where they are.
+func (e *engine) readsRemotely() bool { return !e.config.NoRemoteReads && e.reactor.CanRead() }
+
 // expose lets the receiver read the message of a send, if it can be.
 func (op *operation) expose(p efa.Progress, h *header) {
-	if len(op.buf) == 0 || op.engine.config.NoRemoteReads || !op.engine.reactor.CanRead() {
+	if len(op.buf) == 0 || !op.engine.readsRemotely() {
 		return
 	}
 	exposure, err := p.Expose(op.buf)

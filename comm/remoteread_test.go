@@ -32,7 +32,7 @@ func TestRemoteReads(t *testing.T) {
 				}
 				worlds := b.open(t, 2, c.config, efa.Config{})
 				zero, one := worlds[0], worlds[1]
-				can := zero.engine.reactor.CanRead()
+				can := zero.engine.readsRemotely()
 				require.Equal(t, fabrictest.ReadsMemory(b.Provider) && !c.config.NoRemoteReads, can)
 				for i, size := range []int{8200, 100_000, 3<<20 + 1} {
 					q, err := zero.Isend(content(0, i, size), 1, i)

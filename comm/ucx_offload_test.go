@@ -298,7 +298,7 @@ func offloadTransfer(size int, config Config) func(t *testing.T, b *bed) {
 		zero, one := b.lend(t, config, efa.Config{})
 		limit, err := zero.EagerLimit(1)
 		require.NoError(t, err)
-		read := size > limit && one.engine.reactor.CanRead()
+		read := size > limit && one.engine.readsRemotely()
 		before := one.Stats().BytesRead
 		for i := 1; i < 3; i++ {
 			buf := make([]byte, size)
