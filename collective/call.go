@@ -89,6 +89,9 @@ func (c *call) Start(p progress) {
 	}
 	c.number = g.next
 	g.next++
+	if len(g.waiting) == 0 {
+		g.waiting = g.few[:0]
+	}
 	g.waiting = append(g.waiting, c)
 	g.beginWaiting(p)
 }
@@ -286,9 +289,11 @@ func (g *group) put(p progress, c *call, s *schedule.Step) (wait bool, err error
 // unreachable has a call wait for word of a peer that is gone, as it seems: what that has
 // said before may be why.
 func unreachable(err error) (wait bool, fatal error) {
-	var lost *comm.RankError
-	if errors.As(err, &lost) {
-		return true, nil
+	if err != nil {
+		var lost *comm.RankError
+		if errors.As(err, &lost) {
+			return true, nil
+		}
 	}
 	return false, err
 }
@@ -313,9 +318,11 @@ func (c *call) landed(p progress, rank int, err error) {
 	if errors.Is(err, efa.ErrPeerLost) {
 		err = &comm.RankError{Rank: rank, Cause: err}
 	}
-	var in *efa.InFlightError
-	if errors.As(err, &in) {
-		c.inFlight = errors.Join(c.inFlight, in)
+	if err != nil {
+		var in *efa.InFlightError
+		if errors.As(err, &in) {
+			c.inFlight = errors.Join(c.inFlight, in)
+		}
 	}
 	switch {
 	case c.released != nil:

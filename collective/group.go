@@ -40,7 +40,8 @@ type group struct {
 	calls    [slots]*call
 	owners   [slots]*call // the last that had a slot
 	landings [slots][]landing
-	waiting  []*call // for a slot
+	waiting  []*call      // for a slot
+	few      [slots]*call // where waiting is, as long as it need not be allocated
 	// beginning: those that wait are being begun.
 	beginning bool
 	ended     [slots]*planned // of calls that are done, while those before them are not
