@@ -78,3 +78,13 @@ func TestWindowsAreBounded(t *testing.T) {
 		}
 	})
 }
+
+// A Config comes before the first call, or not at all.
+func TestConfigureComesFirst(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		c := open(t, provider, 1)[0]
+		require.NoError(t, Barrier(deadline(t), c))
+		var wrong *ConfigError
+		require.ErrorAs(t, Configure(c, Config{Fanout: 3}), &wrong)
+	})
+}

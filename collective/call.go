@@ -53,7 +53,7 @@ type state struct {
 	write     efa.RemoteWrite
 	flying    int // writes under way
 	failure   error
-	inFlight  *efa.InFlightError
+	inFlight  error         // an *efa.InFlightError or several
 	released  chan struct{} // for who was told that writes were given up
 }
 
@@ -89,6 +89,9 @@ func (c *call) Start(p progress) {
 	}
 	c.number = g.next
 	g.next++
+	if len(g.waiting) == 0 {
+		g.waiting = g.few[:0]
+	}
 	g.waiting = append(g.waiting, c)
 	g.beginWaiting(p)
 }
@@ -222,7 +225,7 @@ func (g *group) take(p progress, c *call, s *schedule.Step) (wait bool, err erro
 		if g.arrivals[c.number%slots][s.Peer].has(s.Number) {
 			return false, nil
 		}
-		return true, g.members[s.Peer].lost
+		return true, g.gone(s.Peer, c.number)
 	case schedule.Reduce:
 		if err := c.apply.Apply(c.at(s.Dst), c.at(s.Src), c.at(s.Other)); err != nil {
 			return false, &operatorError{err}
@@ -242,8 +245,8 @@ func (g *group) put(p progress, c *call, s *schedule.Step) (wait bool, err error
 	e := c.shape.element
 	offset := s.Dst.Offset * e
 	switch {
-	case to.lost != nil:
-		return false, to.lost
+	case g.gone(s.Peer, c.number) != nil:
+		return false, g.gone(s.Peer, c.number)
 	case c.large:
 		r := &to.ready[c.number%slots]
 		if !r.valid || r.number != c.number {
@@ -286,9 +289,11 @@ func (g *group) put(p progress, c *call, s *schedule.Step) (wait bool, err error
 // unreachable has a call wait for word of a peer that is gone, as it seems: what that has
 // said before may be why.
 func unreachable(err error) (wait bool, fatal error) {
-	var lost *comm.RankError
-	if errors.As(err, &lost) {
-		return true, nil
+	if err != nil {
+		var lost *comm.RankError
+		if errors.As(err, &lost) {
+			return true, nil
+		}
 	}
 	return false, err
 }
@@ -313,9 +318,11 @@ func (c *call) landed(p progress, rank int, err error) {
 	if errors.Is(err, efa.ErrPeerLost) {
 		err = &comm.RankError{Rank: rank, Cause: err}
 	}
-	var in *efa.InFlightError
-	if errors.As(err, &in) {
-		c.inFlight = in
+	if err != nil {
+		var in *efa.InFlightError
+		if errors.As(err, &in) {
+			c.inFlight = errors.Join(c.inFlight, in)
+		}
 	}
 	switch {
 	case c.released != nil:
@@ -417,22 +424,26 @@ const letGo = 2 * time.Second
 func (c *call) giveUp(p progress) {
 	if c.flying > 0 && c.released == nil {
 		c.released = make(chan struct{})
-		c.inFlight = &efa.InFlightError{Err: c.failure, Released: c.released}
+		c.inFlight = errors.Join(c.inFlight, &efa.InFlightError{Err: c.failure, Released: c.released})
 		c.end(p, c.failure)
 	}
 }
 
 // end is the end of a call, once.
 func (c *call) end(p progress, err error) {
-	if c.exposed != nil {
+	switch {
+	case c.inFlight != nil:
+		err = errors.Join(err, c.inFlight)
+		if c.exposed != nil {
+			// The device still reads there.
+			c.group.exposed = append(c.group.exposed, c.exposed)
+		}
+	case c.exposed != nil:
 		if closeErr := c.exposed.Close(); closeErr != nil {
 			err = errors.Join(err, closeErr)
 		}
-		c.exposed = nil
 	}
-	if c.inFlight != nil {
-		err = errors.Join(err, c.inFlight)
-	}
+	c.exposed = nil
 	c.err = err
 	c.done.Store(true)
 	c.wake(p)

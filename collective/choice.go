@@ -14,9 +14,10 @@ func (g *group) options(kind schedule.Collective, bytes, element int, commutativ
 	if chunk := max(g.config.Chunk/element, 1); bytes/element > chunk {
 		o.Chunk = max(chunk, (bytes/element-1)/mostPieces+1)
 	}
-	for _, f := range adjust {
-		f(&o)
+	if len(adjust) == 0 {
+		return o, nil
 	}
+	o = adjusted(o, adjust)
 	if err := checkAlgorithm(kind, o.Algorithm); err != nil {
 		return o, err
 	}
@@ -24,6 +25,14 @@ func (g *group) options(kind schedule.Collective, bytes, element int, commutativ
 		return o, &ArgumentError{"algorithm", o.Algorithm.String(), "another one, since the operator is not commutative"}
 	}
 	return o, nil
+}
+
+// adjusted is apart from options because what adjust is given is allocated.
+func adjusted(o schedule.Options, adjust []Option) schedule.Options {
+	for _, f := range adjust {
+		f(&o)
+	}
+	return o
 }
 
 // choose is the algorithm for a call of so many bytes where nobody says which.

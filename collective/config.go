@@ -49,7 +49,7 @@ func Configure(c *comm.Comm, config Config) error {
 	if err != nil {
 		return err
 	}
-	if g.given != nil && g.given != &config {
+	if g.given != &config {
 		return &ConfigError{"Configure", "the communicator has had its first call, or its Config"}
 	}
 	return nil

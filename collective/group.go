@@ -32,13 +32,16 @@ type group struct {
 	staging *block // where inputs are copied to, if the device needs registration
 	windows windows
 	parked  []*block // to which something may still be on its way
+	// exposed is what the device may still read from, for calls that have ended.
+	exposed []*efa.Exposure
 
 	next     uint64 // the number of the next call
 	released uint64 // all calls before it are done
 	calls    [slots]*call
 	owners   [slots]*call // the last that had a slot
 	landings [slots][]landing
-	waiting  []*call // for a slot
+	waiting  []*call      // for a slot
+	few      [slots]*call // where waiting is, as long as it need not be allocated
 	// beginning: those that wait are being begun.
 	beginning bool
 	ended     [slots]*planned // of calls that are done, while those before them are not
@@ -46,6 +49,7 @@ type group struct {
 	asking    int // members that have asked for a call that is not done
 	failure   error
 	drained   chan struct{}
+	draining  bool // the world is about to be closed
 }
 
 // member is what is known of a rank, and what it knows of this one.
@@ -61,7 +65,17 @@ type member struct {
 	asks  uint64 // it wants to be told when so many calls are done
 	asked uint64 // it was asked to tell when it has done so many
 
-	lost error
+	closed bool // it makes no call from released on
+	lost   error
+}
+
+// gone is why nothing comes of a rank in a call any more, if so.
+func (g *group) gone(rank int, number uint64) error {
+	m := &g.members[rank]
+	if m.closed && number >= m.released && m.lost == nil {
+		return &AbortError{rank, ReasonClosed}
+	}
+	return m.lost
 }
 
 // arrivalSet has a bit for each put or signal of a rank in a call that has arrived.
@@ -280,8 +294,16 @@ func (g *group) Lost(p progress, rank int, why error) {
 
 // Closed implements comm.Extension.
 func (g *group) Closed(p progress) {
-	if g.next > g.released {
+	switch {
+	case g.next > g.released:
 		g.fail(p, errClosed)
+	case g.failure == nil && !g.draining:
+		// The others may need to know what is done here, and nobody answers from now on.
+		for rank := range g.members {
+			if rank != g.rank && g.members[rank].lost == nil {
+				_ = g.comm.Notify(p, rank, comm.Notice{Tag: noticeTag(noticeClosed, 0), ID: g.released})
+			}
+		}
 	}
 	g.failure = errClosed
 }
@@ -290,10 +312,10 @@ func (g *group) Closed(p progress) {
 func (g *group) Drain(ctx context.Context) error {
 	drained := make(chan struct{})
 	g.comm.Reactor().Do(func(p progress) {
-		g.drained = drained
+		g.drained, g.draining = drained, true
 		for rank := range g.members {
 			m := &g.members[rank]
-			if m.put > m.released && m.lost == nil && g.failure == nil {
+			if m.put > m.released && m.lost == nil && !m.closed && g.failure == nil {
 				m.asked = m.put
 				_ = g.comm.Notify(p, rank, comm.Notice{Tag: noticeTag(noticeAsk, m.put-1)})
 			}
@@ -314,7 +336,7 @@ func (g *group) tellDrained() {
 		return
 	}
 	for rank := range g.members {
-		if m := &g.members[rank]; m.asked > m.released && m.lost == nil && g.failure == nil {
+		if m := &g.members[rank]; m.asked > m.released && m.lost == nil && !m.closed && g.failure == nil {
 			return
 		}
 	}
@@ -330,6 +352,9 @@ func (g *group) Release() error {
 			err = errors.Join(err, b.close())
 		}
 	}
-	g.parked, g.cache, g.staging = nil, nil, nil
+	for _, e := range g.exposed {
+		err = errors.Join(err, e.Close())
+	}
+	g.parked, g.exposed, g.cache, g.staging = nil, nil, nil, nil
 	return err
 }

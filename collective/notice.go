@@ -22,6 +22,8 @@ const (
 	noticeAsk
 	// noticeFailed: rank Length has given up, for the reason ID, and so has the sender.
 	noticeFailed
+	// noticeClosed: the sender has done all calls before ID, and closed the communicator.
+	noticeClosed
 )
 
 // mostNumber is above the number of every put or signal from one rank to another in a
@@ -75,6 +77,13 @@ func (g *group) Notice(p progress, source int, n comm.Notice) error {
 			}
 			from.asks = max(from.asks, number+1)
 		}
+	case noticeClosed:
+		if n.ID < from.released {
+			return fmt.Errorf("%w: closed after call %d, and %d are released", comm.ErrProtocol, n.ID, from.released)
+		}
+		from.closed, from.released = true, n.ID
+		g.tellDrained()
+		g.resume(p)
 	case noticeFailed:
 		if n.Length >= uint64(g.size) {
 			return fmt.Errorf("%w: rank %d of %d has given up", comm.ErrProtocol, n.Length, g.size)
@@ -90,9 +99,9 @@ func (g *group) Notice(p progress, source int, n comm.Notice) error {
 func (g *group) ready(p progress, source int, number uint64, n comm.Notice) error {
 	from := &g.members[source]
 	r := &from.ready[number%slots]
-	// A peer is not done with a call that this rank puts to before it did, so it is ahead
-	// by fewer calls than there are places.
-	if r.valid && r.number >= g.released {
+	// A peer that needs the place again is done with the call that had it, and has all that
+	// this rank puts to it there; this rank may still wait for others.
+	if r.valid && r.number >= number {
 		return fmt.Errorf("%w: it was ready for call %d, and is for %d", comm.ErrProtocol, r.number, number)
 	}
 	*r = readiness{valid: true, number: number, fingerprint: n.ID, remote: n.Remote, scratch: n.Length}

@@ -83,12 +83,13 @@ func (r *Reactor) access(op *operation, buf []byte, local *Exposure) error {
 // accessEnded is the end of a read or a write of a peer's memory.
 func (r *Reactor) accessEnded(op *operation, err error) {
 	c, accessor, stranded := op.conn, op.accessor, op.stranded
-	var failed *fabric.Error
 	switch {
-	case op.kind == fabric.OpWrite && errors.As(err, &failed):
-		// Who reads may go on in another way, whatever it was.
-		err = c.broke(err)
 	case err != nil:
+		var failed *fabric.Error
+		if op.kind == fabric.OpWrite && errors.As(err, &failed) {
+			// Who reads may go on in another way, whatever it was.
+			err = c.broke(err)
+		}
 	case op.kind == fabric.OpRead:
 		r.stats.Reads++
 		r.stats.BytesRead += uint64(len(op.buf))
