@@ -27,6 +27,7 @@ func (s *script) combineAll(source func(peer int) Span, result Span, done func(p
 		return Span{Scratch, (from - to - 1 + s.size) % s.size * length, length}
 	}
 	s.need((s.size - 1) * result.Length)
+	s.expect(3 * (s.size - 1) * max(1, s.pieceCount(result.Length)))
 	longest := 0
 	for peer := range s.others() {
 		longest = max(longest, s.pieceCount(source(peer).Length))
@@ -79,6 +80,7 @@ func (s *script) scatterRing(cut blocks, own, result Span, done func(piece Span)
 	next, previous := s.next(), s.previous()
 	room := cut.most()
 	s.need((s.size - 1) * room)
+	s.expect(3 * (s.size - 1) * s.pieceCount(room))
 	slot := func(step, at, length int) Span { return Span{Scratch, step*room + at, length} }
 	first := cut.of(own, previous)
 	for piece := range s.pieces(first) {
