@@ -86,7 +86,7 @@ func (s *script) pairwiseAlltoall(input, output blocks, remote func(peer int) in
 	}
 	for i := 1; i < s.size; i++ {
 		// In the order in which they put to this rank.
-		if peer := (s.rank - i + s.size) % s.size; output.count(peer) > 0 {
+		if peer := (s.rank + i) % s.size; output.count(peer) > 0 {
 			s.awaitNumber(peer, 0)
 		}
 	}

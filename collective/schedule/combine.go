@@ -7,12 +7,13 @@ func (s *script) next() int { return (s.rank + 1) % s.size }
 
 func (s *script) previous() int { return (s.rank + s.size - 1) % s.size }
 
-// others yields all other ranks, each rank beginning with another one, so that not all
-// put to the same one at once.
+// others yields all other ranks, each rank beginning with the one before, so that not all
+// put to the same one at once, and what is put here comes in the order of the ranks from
+// the next one on.
 func (s *script) others() iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for i := 1; i < s.size; i++ {
-			if !yield((s.rank + i) % s.size) {
+			if !yield((s.rank - i + s.size) % s.size) {
 				return
 			}
 		}
@@ -22,7 +23,11 @@ func (s *script) others() iter.Seq[int] {
 // combineAll gives each other rank the source that is for it, combines what all have for
 // this one in the order of the ranks, and says when a piece of the result is there. It uses
 // the beginning of Scratch, with a slot for each other rank.
-func (s *script) combineAll(source func(peer int) Span, result Span, done func(piece Span)) {
+//
+// It begins with rank 0, or, asComes, with this rank, and adds what the lower ranks have in
+// one at the end: so it can go on with each as it comes, but where the brackets are depends
+// on the rank.
+func (s *script) combineAll(source func(peer int) Span, result Span, asComes bool, done func(piece Span)) {
 	slot := func(from, to, length int) Span {
 		return Span{Scratch, (from - to - 1 + s.size) % s.size * length, length}
 	}
@@ -40,34 +45,38 @@ func (s *script) combineAll(source func(peer int) Span, result Span, done func(p
 			s.putNumber(peer, i, piece, at.part(piece.Offset-src.Offset, piece.Length))
 		}
 	}
-	own := source(s.rank)
+	own, first := source(s.rank), 0
+	if asComes {
+		first = s.rank
+	}
 	for i := range s.pieceCount(result.Length) {
 		part := s.piece(result, i)
-		of := func(rank int) Span {
-			all := own
-			if rank != s.rank {
-				all = slot(rank, s.rank, result.Length)
+		operand := func(rank int) Span {
+			if rank == s.rank {
+				return s.piece(own, i)
 			}
-			return s.piece(all, i)
+			s.awaitNumber(rank, i)
+			return s.piece(slot(rank, s.rank, result.Length), i)
 		}
-		var sum Span
-		for rank := range s.size {
-			if rank != s.rank {
-				s.awaitNumber(rank, i)
-			}
-			operand, dst := of(rank), part
+		sum := operand(first)
+		for rank := first + 1; rank < s.size; rank++ {
+			next := operand(rank)
+			dst := sum
 			switch {
-			case rank == 0:
-				sum = operand
-				continue
-			case rank == s.size-1:
-			case s.rank == 0 && rank == 1:
-				dst = operand // since the sum is the own contribution so far
-			default:
-				dst = sum
+			case first == 0 && rank == s.size-1:
+				dst = part
+			case first == s.rank && rank == first+1:
+				dst = next // since the sum is the own contribution so far
 			}
-			s.reduce(dst, sum, operand)
+			s.reduce(dst, sum, next)
 			sum = dst
+		}
+		if first > 0 {
+			lower := operand(0)
+			for rank := 1; rank < first; rank++ {
+				s.reduce(lower, lower, operand(rank))
+			}
+			s.reduce(part, lower, sum)
 		}
 		done(part)
 	}
