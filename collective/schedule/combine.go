@@ -156,8 +156,14 @@ func (s *script) scatterHalves(cut blocks, own, result Span) {
 // one for each of those who give to it there.
 func (s *script) inbox(cut blocks, rank, halving int) int {
 	at := 0
-	for _, c := range halvings(rank, s.size, 0)[:halving] {
-		at += len(c.mine.partners(c.other, rank)) * cut.run(Span{}, c.mine.low, c.mine.end).Length
+	whole := part{0, s.size, 0}
+	for range halving {
+		if whole.size() == 1 {
+			break
+		}
+		c := whole.cut(rank)
+		at += c.mine.partnerCount(c.other, rank) * cut.run(Span{}, c.mine.low, c.mine.end).Length
+		whole = c.mine
 	}
 	return at
 }
