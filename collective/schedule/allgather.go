@@ -48,6 +48,7 @@ func allgather(rank int, cut blocks, o Options) (Plan, error) {
 		s.copyOwn(mine, own)
 		s.gatherRing(cut)
 	case Direct:
+		s.expect(2 * s.size)
 		for i := range s.pieceCount(own.Length) {
 			for peer := range s.others() {
 				s.putNumber(peer, i, s.piece(own, i), at(s.piece(own, i)))
@@ -78,6 +79,7 @@ func (s *script) copyOwn(mine, own Span) {
 // gatherRing has each block go around the ring, where this rank has put its own to the
 // next already.
 func (s *script) gatherRing(cut blocks) {
+	s.expect(2 * s.size)
 	for step := range s.size - 1 {
 		block := cut.in(Output, (s.rank-1-step+s.size)%s.size)
 		for piece := range s.pieces(block) {

@@ -21,7 +21,7 @@ func (s *script) pairwiseAllreduce(length int) {
 	cut := blocks{size: s.size, length: length}
 	mine := cut.of(whole, s.rank)
 	number := 0
-	s.combineAll(func(peer int) Span { return cut.of(own, peer) }, mine, func(piece Span) {
+	s.combineAll(func(peer int) Span { return cut.of(own, peer) }, mine, true, func(piece Span) {
 		for peer := range s.others() {
 			s.putNumber(peer, s.pieceCount(cut.of(own, peer).Length)+number, piece, piece)
 		}
@@ -44,7 +44,8 @@ func (s *script) directAllreduce(length int) {
 		s.need(s.size * length)
 		s.copy(source, own)
 	}
-	s.combineAll(func(int) Span { return source }, Span{Output, 0, length}, func(Span) {})
+	// All combine all, so brackets must not depend on the rank.
+	s.combineAll(func(int) Span { return source }, Span{Output, 0, length}, false, func(Span) {})
 }
 
 // rabenseifner scatters and gathers by halves. Halves of the ranks need no rank to deal

@@ -79,13 +79,14 @@ func (s *script) pairwiseAlltoall(input, output blocks, remote func(peer int) in
 	} else {
 		s.copy(output.in(Output, s.rank), input.in(Input, s.rank))
 	}
+	s.expect(2 * s.size)
 	for peer := range s.others() {
 		src := input.in(source, peer)
 		s.putNumber(peer, 0, src, Span{target, remote(peer), src.Length})
 	}
 	for i := 1; i < s.size; i++ {
 		// In the order in which they put to this rank.
-		if peer := (s.rank - i + s.size) % s.size; output.count(peer) > 0 {
+		if peer := (s.rank + i) % s.size; output.count(peer) > 0 {
 			s.awaitNumber(peer, 0)
 		}
 	}
@@ -128,6 +129,7 @@ func (s *script) bruckAlltoall(cut blocks) {
 	}
 	s.copy(slot(1, s.size-1-s.rank), block(s.rank+1, s.size-1-s.rank))
 	s.copy(slot(s.size-s.rank, s.rank), block(0, s.rank))
+	s.expect(4 * s.size)
 	room := s.size // the next that is free
 	for round := range tables {
 		distance := 1 << round

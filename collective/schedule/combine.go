@@ -7,12 +7,13 @@ func (s *script) next() int { return (s.rank + 1) % s.size }
 
 func (s *script) previous() int { return (s.rank + s.size - 1) % s.size }
 
-// others yields all other ranks, each rank beginning with another one, so that not all
-// put to the same one at once.
+// others yields all other ranks, each rank beginning with the one before, so that not all
+// put to the same one at once, and what is put here comes in the order of the ranks from
+// the next one on.
 func (s *script) others() iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for i := 1; i < s.size; i++ {
-			if !yield((s.rank + i) % s.size) {
+			if !yield((s.rank - i + s.size) % s.size) {
 				return
 			}
 		}
@@ -22,11 +23,16 @@ func (s *script) others() iter.Seq[int] {
 // combineAll gives each other rank the source that is for it, combines what all have for
 // this one in the order of the ranks, and says when a piece of the result is there. It uses
 // the beginning of Scratch, with a slot for each other rank.
-func (s *script) combineAll(source func(peer int) Span, result Span, done func(piece Span)) {
+//
+// It begins with rank 0, or, asComes, with this rank, and adds what the lower ranks have in
+// one at the end: so it can go on with each as it comes, but where the brackets are depends
+// on the rank.
+func (s *script) combineAll(source func(peer int) Span, result Span, asComes bool, done func(piece Span)) {
 	slot := func(from, to, length int) Span {
 		return Span{Scratch, (from - to - 1 + s.size) % s.size * length, length}
 	}
 	s.need((s.size - 1) * result.Length)
+	s.expect(3 * (s.size - 1) * max(1, s.pieceCount(result.Length)))
 	longest := 0
 	for peer := range s.others() {
 		longest = max(longest, s.pieceCount(source(peer).Length))
@@ -39,34 +45,38 @@ func (s *script) combineAll(source func(peer int) Span, result Span, done func(p
 			s.putNumber(peer, i, piece, at.part(piece.Offset-src.Offset, piece.Length))
 		}
 	}
-	own := source(s.rank)
+	own, first := source(s.rank), 0
+	if asComes {
+		first = s.rank
+	}
 	for i := range s.pieceCount(result.Length) {
 		part := s.piece(result, i)
-		of := func(rank int) Span {
-			all := own
-			if rank != s.rank {
-				all = slot(rank, s.rank, result.Length)
+		operand := func(rank int) Span {
+			if rank == s.rank {
+				return s.piece(own, i)
 			}
-			return s.piece(all, i)
+			s.awaitNumber(rank, i)
+			return s.piece(slot(rank, s.rank, result.Length), i)
 		}
-		var sum Span
-		for rank := range s.size {
-			if rank != s.rank {
-				s.awaitNumber(rank, i)
-			}
-			operand, dst := of(rank), part
+		sum := operand(first)
+		for rank := first + 1; rank < s.size; rank++ {
+			next := operand(rank)
+			dst := sum
 			switch {
-			case rank == 0:
-				sum = operand
-				continue
-			case rank == s.size-1:
-			case s.rank == 0 && rank == 1:
-				dst = operand // since the sum is the own contribution so far
-			default:
-				dst = sum
+			case first == 0 && rank == s.size-1:
+				dst = part
+			case first == s.rank && rank == first+1:
+				dst = next // since the sum is the own contribution so far
 			}
-			s.reduce(dst, sum, operand)
+			s.reduce(dst, sum, next)
 			sum = dst
+		}
+		if first > 0 {
+			lower := operand(0)
+			for rank := 1; rank < first; rank++ {
+				s.reduce(lower, lower, operand(rank))
+			}
+			s.reduce(part, lower, sum)
 		}
 		done(part)
 	}
@@ -79,6 +89,7 @@ func (s *script) scatterRing(cut blocks, own, result Span, done func(piece Span)
 	next, previous := s.next(), s.previous()
 	room := cut.most()
 	s.need((s.size - 1) * room)
+	s.expect(3 * (s.size - 1) * s.pieceCount(room))
 	slot := func(step, at, length int) Span { return Span{Scratch, step*room + at, length} }
 	first := cut.of(own, previous)
 	for piece := range s.pieces(first) {
@@ -145,8 +156,14 @@ func (s *script) scatterHalves(cut blocks, own, result Span) {
 // one for each of those who give to it there.
 func (s *script) inbox(cut blocks, rank, halving int) int {
 	at := 0
-	for _, c := range halvings(rank, s.size, 0)[:halving] {
-		at += len(c.mine.partners(c.other, rank)) * cut.run(Span{}, c.mine.low, c.mine.end).Length
+	whole := part{0, s.size, 0}
+	for range halving {
+		if whole.size() == 1 {
+			break
+		}
+		c := whole.cut(rank)
+		at += c.mine.partnerCount(c.other, rank) * cut.run(Span{}, c.mine.low, c.mine.end).Length
+		whole = c.mine
 	}
 	return at
 }

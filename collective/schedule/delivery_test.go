@@ -28,6 +28,10 @@ type flight struct {
 	step *schedule.Step
 }
 
+func putKey(from, to, number int) uint64 {
+	return uint64(from)<<40 | uint64(to)<<20 | uint64(number)
+}
+
 // deliver carries out the plans in an order that the seed chooses, and returns an error if
 // that does not give what is wanted.
 func deliver(c call, seed uint64) error {

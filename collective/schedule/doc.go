@@ -24,8 +24,9 @@
 // # Order of operands
 //
 // Reductions of Options without Commutative have the result a0 op a1 op ... op an-1, in
-// the order of the ranks, with brackets that depend on the size and the algorithm alone: the
-// operator needs to be associative, and one that is so but for rounding gives the same
-// bits each time. With Commutative the operands may change places as well, and where they
-// stand may depend on the root.
+// the order of the ranks, with brackets that depend on the size, the algorithm, and, where
+// each rank combines a block, the block: the operator needs to be associative, and one that
+// is so but for rounding gives the same bits each time, whichever rank is the root. With
+// Commutative the operands may change places as well, and where they stand may depend on
+// the root.
 package schedule

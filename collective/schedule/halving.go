@@ -33,16 +33,21 @@ type cut struct{ whole, mine, other part }
 
 // halvings are the cuts of the parts that have the rank, the largest first.
 func halvings(rank, size, root int) []cut {
-	var cuts []cut
+	cuts := make([]cut, 0, rounds(size))
 	for whole := (part{0, size, root}); whole.size() > 1; {
-		mine, other := whole.halve()
-		if other.has(rank) {
-			mine, other = other, mine
-		}
-		cuts = append(cuts, cut{whole, mine, other})
-		whole = mine
+		c := whole.cut(rank)
+		cuts = append(cuts, c)
+		whole = c.mine
 	}
 	return cuts
+}
+
+func (p part) cut(rank int) cut {
+	mine, other := p.halve()
+	if other.has(rank) {
+		mine, other = other, mine
+	}
+	return cut{p, mine, other}
 }
 
 // rounds is how many halvings there are: the logarithm of size to base 2, rounded up.
@@ -90,12 +95,28 @@ func (p part) partnerOf(other part, rank int) int {
 
 // partners are the ranks of the other part that the rank of this part gives to.
 func (p part) partners(other part, rank int) []int {
-	var all []int
+	all := make([]int, 0, 2)
 	if i := rank - p.low; i < other.size() {
 		all = append(all, other.low+i)
 	}
-	if other.size() > p.size() && rank == p.low+p.size()/2 {
+	if p.hasTwo(other, rank) {
 		all = append(all, other.end-1)
 	}
 	return all
+}
+
+func (p part) hasTwo(other part, rank int) bool {
+	return other.size() > p.size() && rank == p.low+p.size()/2
+}
+
+// partnerCount is how many partners are.
+func (p part) partnerCount(other part, rank int) int {
+	count := 0
+	if rank-p.low < other.size() {
+		count++
+	}
+	if p.hasTwo(other, rank) {
+		count++
+	}
+	return count
 }

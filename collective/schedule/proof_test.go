@@ -34,8 +34,10 @@ type prover struct {
 	call
 	ranks []rankState
 	puts  []putState
-	// index finds a put by its ranks and its number.
-	index  map[uint64]int32
+	// index has the puts of each pair of ranks by their numbers, those of a pair from
+	// where starts says to where it says for the next.
+	index  []int32
+	starts []int32
 	units  []unit
 	clocks []int32 // of all ranks and puts
 	used   int
@@ -74,8 +76,17 @@ type putState struct {
 	depth            int32
 }
 
-func putKey(from, to, number int) uint64 {
-	return uint64(from)<<40 | uint64(to)<<20 | uint64(number)
+// find is where the index has a put; nil if there is none in any plan.
+func (p *prover) find(from, to, number int) *int32 {
+	size := len(p.ranks)
+	if from < 0 || from >= size || number < 0 {
+		return nil
+	}
+	first, end := p.starts[from*size+to], p.starts[from*size+to+1]
+	if number >= int(end-first) {
+		return nil
+	}
+	return &p.index[int(first)+number]
 }
 
 // prove returns what the plans do, and an error if they break a rule of plans or do not
@@ -103,10 +114,6 @@ func (p *prover) prove(c call) (schedule.Totals, error) {
 
 func (p *prover) begin(c call) {
 	size := len(c.plans)
-	if p.index == nil {
-		p.index = map[uint64]int32{}
-	}
-	clear(p.index)
 	p.call, p.err = c, nil
 	p.ranks = resize(p.ranks, size)
 	p.puts = append(p.puts[:0], putState{}) // so that none has the index 0
@@ -116,13 +123,20 @@ func (p *prover) begin(c call) {
 	}
 	p.units = resize(p.units, total)
 	clocks := size
-	for _, plan := range c.plans {
+	p.starts = resize(p.starts, size*size+1)
+	for rank, plan := range c.plans {
 		for i := range plan.Steps {
-			if plan.Steps[i].Action == schedule.Put || plan.Steps[i].Action == schedule.Signal {
+			step := &plan.Steps[i]
+			if (step.Action == schedule.Put || step.Action == schedule.Signal) && step.Peer >= 0 && step.Peer < size {
 				clocks++
+				p.starts[rank*size+step.Peer+1]++
 			}
 		}
 	}
+	for i := range size * size {
+		p.starts[i+1] += p.starts[i]
+	}
+	p.index = resize(p.index, clocks-size)
 	p.clocks, p.used = slices.Grow(p.clocks[:0], clocks*size)[:clocks*size], 0
 	rest := p.units
 	take := func(values []value, length int) []unit {
@@ -176,11 +190,11 @@ func (p *prover) step(rank int) bool {
 	case schedule.Put, schedule.Signal:
 		p.put(rank, step, now)
 	case schedule.Await:
-		i, ok := p.index[putKey(step.Peer, rank, step.Number)]
-		if !ok {
+		i := p.find(step.Peer, rank, step.Number)
+		if i == nil || *i == 0 {
 			return false
 		}
-		put := &p.puts[i]
+		put := &p.puts[*i]
 		if put.awaited != 0 {
 			p.fail(rank, "awaits a second time")
 		}
@@ -229,17 +243,17 @@ func (p *prover) put(rank int, step *schedule.Step, now access) {
 		p.fail(rank, "has no other rank as its peer")
 		return
 	}
-	if step.Number > 0 {
-		if _, ok := p.index[putKey(rank, step.Peer, step.Number-1)]; !ok {
-			p.fail(rank, "leaves out a number")
-		}
-	}
 	now.put = int32(len(p.puts))
-	key := putKey(rank, step.Peer, step.Number)
-	if p.index[key] != 0 {
+	index := p.find(rank, step.Peer, step.Number)
+	before := p.find(rank, step.Peer, step.Number-1)
+	switch {
+	case index == nil || before != nil && *before == 0:
+		p.fail(rank, "leaves out a number")
+		return
+	case *index != 0:
 		p.fail(rank, "has a number that was before")
 	}
-	p.index[key] = now.put
+	*index = now.put
 	put := putState{from: int32(rank), to: int32(step.Peer), number: int32(step.Number), depth: int32(r.depth + 1)}
 	put.clock = p.clock()
 	copy(put.clock, r.clock)

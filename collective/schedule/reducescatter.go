@@ -43,10 +43,10 @@ func reduceScatter(rank int, cut blocks, o Options) (Plan, error) {
 	case Pairwise:
 		slots = (s.size - 1) * result.Length
 		scatter = func() {
-			s.combineAll(func(peer int) Span { return cut.of(own, peer) }, sum, func(Span) {})
+			s.combineAll(func(peer int) Span { return cut.of(own, peer) }, sum, true, func(Span) {})
 		}
 	case RecursiveHalving:
-		slots = s.inbox(cut, rank, len(halvings(rank, s.size, 0)))
+		slots = s.inbox(cut, rank, rounds(s.size))
 		scatter = func() { s.scatterHalves(cut, own, sum) }
 	case Ring:
 		slots = (s.size - 1) * cut.most()

@@ -1,5 +1,7 @@
 package schedule
 
+import "slices"
+
 // script is the plan of a rank in the making.
 type script struct {
 	rank, size int
@@ -104,6 +106,9 @@ func (s *script) settle(span Span) {
 		}
 	}
 }
+
+// expect makes room for so many steps more.
+func (s *script) expect(steps int) { s.plan.Steps = slices.Grow(s.plan.Steps, steps) }
 
 func (s *script) add(step Step) { s.plan.Steps = append(s.plan.Steps, step) }
 

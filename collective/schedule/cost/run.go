@@ -1,0 +1,257 @@
+package cost
+
+import (
+	"math"
+	"time"
+
+	"github.com/weft-go/weft/collective/schedule"
+)
+
+// A run carries out plans. Times are in nanoseconds from the beginning.
+type run struct {
+	Network
+	size int // of the call
+	// ranks are those that are looked at, from first on: all, or those of one node.
+	first int
+	ranks []rank
+	nodes []node
+	queue queue
+	there map[uint64]float64 // when what a rank awaits, or will, was there
+}
+
+type rank struct {
+	steps []step
+	next  int
+	now   float64
+	// waits is the key of what the rank waits for; 0 if it does not.
+	waits uint64
+	// under is how many of its puts are on their way, and settled when those that were are
+	// known to be there.
+	under   int
+	settled float64
+	local   port
+}
+
+// node has the links of its ranks, and the cores if they are not enough.
+type node struct {
+	links []port
+	cores []float64 // when each is free
+}
+
+// port is when a link is free in each direction.
+type port struct{ out, in float64 }
+
+// step is what counts of a step of a plan.
+type step struct {
+	action schedule.Action
+	peer   int32
+	number int32
+	bytes  float64 // of Dst
+}
+
+func inBytes(steps []schedule.Step, element int) []step {
+	all := make([]step, len(steps))
+	for i := range steps {
+		s := &steps[i]
+		all[i] = step{s.Action, int32(s.Peer), int32(s.Number), float64(s.Dst.Length) * float64(element)}
+	}
+	return all
+}
+
+func newRun(size, first, ranks int, network Network) *run {
+	perNode := network.RanksPerNode
+	r := &run{Network: network, size: size, first: first, ranks: make([]rank, ranks), there: map[uint64]float64{}}
+	r.nodes = make([]node, (ranks-1)/perNode+1)
+	for i := range r.nodes {
+		r.nodes[i].links = make([]port, min(network.LinksPerNode, perNode))
+		if network.CoresPerNode > 0 && network.CoresPerNode < perNode {
+			r.nodes[i].cores = make([]float64, network.CoresPerNode)
+		}
+	}
+	return r
+}
+
+// finish carries out all steps, and says when the last rank has ended.
+func (r *run) finish() time.Duration {
+	for i := range r.ranks {
+		r.queue.push(r.going(i, 0))
+	}
+	for len(r.queue.events) > 0 {
+		e := r.queue.pop()
+		if e.put {
+			r.arrive(e)
+		} else {
+			r.resume(int(e.rank), e.at)
+		}
+	}
+	end := 0.0
+	for i := range r.ranks {
+		end = max(end, r.ranks[i].now, r.ranks[i].settled)
+	}
+	return duration(end)
+}
+
+// going is the event that a rank goes on. What happens at the same time has an order that is
+// the same on every node, and puts come before ranks.
+func (r *run) going(i int, at float64) event {
+	return event{at: at, rank: int32(i), order: 1<<60 | uint64(i%r.RanksPerNode)}
+}
+
+// resume has a rank do its steps until it has to wait, or something else comes first.
+func (r *run) resume(i int, at float64) {
+	me := &r.ranks[i]
+	me.now = max(me.now, at)
+	for me.next < len(me.steps) {
+		if e := r.going(i, me.now); r.queue.earlier(&e) {
+			r.queue.push(e)
+			return
+		}
+		s := &me.steps[me.next]
+		switch s.action {
+		case schedule.Put, schedule.Signal:
+			r.begin(i, s)
+		case schedule.Await:
+			key := awaitKey(i, int(s.peer), int(s.number))
+			at, ok := r.there[key]
+			if !ok {
+				me.waits = key
+				return
+			}
+			delete(r.there, key)
+			me.now = max(me.now, at)
+			receive := r.Receive
+			if r.local(i, int(s.peer)) {
+				receive = r.LocalReceive
+			}
+			r.busy(i, float64(receive))
+		case schedule.Reduce:
+			r.busy(i, seconds(s.bytes/r.ReduceRate))
+		case schedule.Copy:
+			r.busy(i, seconds(s.bytes/r.CopyRate))
+		case schedule.Settle:
+			if me.under > 0 {
+				me.waits = settling
+				return
+			}
+			me.now = max(me.now, me.settled)
+		}
+		me.next++
+	}
+}
+
+// busy has a rank do something that takes so long, on a core of its node.
+func (r *run) busy(i int, takes float64) {
+	me := &r.ranks[i]
+	cores := r.nodes[i/r.RanksPerNode].cores
+	if cores == nil || takes == 0 {
+		me.now += takes
+		return
+	}
+	first := 0
+	for c, free := range cores {
+		if free < cores[first] {
+			first = c
+		}
+	}
+	me.now = max(me.now, cores[first]) + takes
+	cores[first] = me.now
+}
+
+// begin has a rank begin a put. Where one node is looked at, its peer may be of another, and
+// then the rank at the same place here stands for that peer. To that rank it comes from
+// the one that is as far from it as this one from its peer.
+func (r *run) begin(i int, s *step) {
+	me := &r.ranks[i]
+	me.under++
+	peer := int(s.peer)
+	local := r.local(i, peer)
+	to := (peer - r.first + r.size) % len(r.ranks)
+	from := (r.first + i - peer + r.first + to + r.size) % r.size
+	far := (peer - r.first - i + r.size) % r.size
+	e := event{
+		rank: int32(to), put: true, key: awaitKey(to, from, int(s.number)), bytes: s.bytes, local: local, from: int32(i),
+		order: uint64(to%r.RanksPerNode)<<40 | uint64(far)<<20 | uint64(s.number),
+	}
+	if !local {
+		r.busy(i, float64(r.Overhead))
+		link, bandwidth := r.link(i)
+		start := max(me.now, link.out)
+		link.out = start + seconds(s.bytes/bandwidth)
+		e.at = start + float64(r.Latency)
+		r.queue.push(e)
+		return
+	}
+	if r.LocalByCore {
+		r.busy(i, float64(r.LocalOverhead)+seconds(s.bytes/r.LocalBandwidth))
+		e.at = me.now + float64(r.LocalLatency)
+		r.queue.push(e)
+		return
+	}
+	r.busy(i, float64(r.LocalOverhead))
+	start := max(me.now, me.local.out)
+	me.local.out = start + seconds(s.bytes/r.LocalBandwidth)
+	e.at = start + float64(r.LocalLatency)
+	r.queue.push(e)
+}
+
+// local says whether the peer is of the same node.
+func (r *run) local(i, peer int) bool { return (r.first+i)/r.RanksPerNode == peer/r.RanksPerNode }
+
+// link is the one of a rank, and what it can carry.
+func (r *run) link(i int) (*port, float64) {
+	links := r.nodes[i/r.RanksPerNode].links
+	place := i % r.RanksPerNode
+	if r.LinksPerNode >= r.RanksPerNode {
+		return &links[place], r.Bandwidth * float64(r.LinksPerNode) / float64(r.RanksPerNode)
+	}
+	return &links[place*r.LinksPerNode/r.RanksPerNode], r.Bandwidth
+}
+
+// arrive has a put come to the link of its peer.
+func (r *run) arrive(e event) {
+	at := e.at
+	to := &r.ranks[e.rank]
+	if !e.local {
+		link, bandwidth := r.link(int(e.rank))
+		at = max(at, link.in) + seconds(e.bytes/bandwidth)
+		link.in = at
+	} else if !r.LocalByCore {
+		at = max(at, to.local.in) + seconds(e.bytes/r.LocalBandwidth)
+		to.local.in = at
+	}
+	r.there[e.key] = at
+	if to.waits == e.key {
+		to.waits = 0
+		r.queue.push(r.going(int(e.rank), max(at, to.now)))
+	}
+	known := at
+	if !e.local {
+		known += float64(r.Acknowledge)
+	}
+	from := &r.ranks[e.from]
+	from.settled = max(from.settled, known)
+	from.under--
+	if from.waits == settling && from.under == 0 {
+		from.waits = 0
+		r.queue.push(r.going(int(e.from), max(from.settled, from.now)))
+	}
+}
+
+// duration is so many nanoseconds, or the longest one there is.
+func duration(nanoseconds float64) time.Duration {
+	if nanoseconds >= math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return time.Duration(math.Round(nanoseconds))
+}
+
+// seconds are so many in nanoseconds.
+func seconds(s float64) float64 { return s * 1e9 }
+
+// settling is what a rank waits for that waits for all its puts. It is no key of an Await.
+const settling = 1<<64 - 1
+
+// awaitKey names what one of the ranks that are looked at awaits. It is not 0.
+func awaitKey(to, from, number int) uint64 {
+	return uint64(to+1)<<40 | uint64(from)<<20 | uint64(number)
+}
