@@ -79,6 +79,9 @@ func calls(collective schedule.Collective, size int) iter.Seq2[schedule.Call, pl
 							if algorithm == schedule.Direct {
 								c.Length = min(length, size+1, 17)
 							}
+							if slices.Contains([]schedule.Algorithm{schedule.Ring, schedule.Pairwise, schedule.Direct}, algorithm) && size > 24 {
+								c.Chunk = 0
+							}
 							in := places[n%len(places)]
 							n++
 							if !yield(c, in) {

@@ -193,7 +193,7 @@ func calls(size, units int) []schedule.Call {
 
 // Nothing gets cheaper by more data, or by a network that is worse.
 func TestMonotonic(t *testing.T) {
-	for _, size := range []int{2, 3, 8, 13, 24} {
+	for _, size := range monotonicSizes {
 		for _, units := range []int{1, 1 << 16} {
 			for _, call := range calls(size, units) {
 				network := cost.EFA()
@@ -234,7 +234,7 @@ func TestMonotonic(t *testing.T) {
 // The ranks of one node stand for all where all do the same.
 func TestOneNodeStandsForAll(t *testing.T) {
 	looked := map[schedule.Collective]int{}
-	for _, perNode := range []int{1, 2, 8} {
+	for _, perNode := range perNodes {
 		efa := cost.EFA()
 		efa.RanksPerNode = perNode
 		link := efa
@@ -246,7 +246,7 @@ func TestOneNodeStandsForAll(t *testing.T) {
 		even := plain()
 		even.RanksPerNode, even.LocalLatency, even.LocalBandwidth = perNode, 10, 1e10
 		for name, network := range map[string]cost.Network{"efa": efa, "link": link, "core": core, "slow": slow, "even": even} {
-			for _, size := range []int{8, 24, 40} {
+			for _, size := range []int{8, 24} {
 				for _, units := range []int{1, 1 << 20} {
 					for _, call := range calls(size, units) {
 						if call.Collective == schedule.CollectiveAllreduce {
@@ -274,7 +274,7 @@ func TestOneNodeStandsForAll(t *testing.T) {
 	for _, collective := range []schedule.Collective{
 		schedule.CollectiveAllreduce, schedule.CollectiveAllgather, schedule.CollectiveReduceScatter, schedule.CollectiveAlltoall,
 	} {
-		require.Greater(t, looked[collective], 100, "%v", collective)
+		require.Greater(t, looked[collective], 40, "%v", collective)
 	}
 }
 
