@@ -46,20 +46,57 @@ func (r *Reactor) remove(p *peer) {
 		}
 		return
 	}
-	if p.lost && r.attributes.KeepLostPeers {
-		// What it had sent is taken in first, for which every shared receive
-		// must be there.
-		p.refs++
-		time.AfterFunc(letGo, func() {
-			r.submit(func() {
-				p.lost = !r.shared.empty()
-				r.remove(p)
-			})
-		})
+	if r.attributes.KeepLostPeers {
+		r.removeLater(p)
 		return
 	}
+	r.forget(p)
+}
+
+func (r *Reactor) forget(p *peer) {
 	delete(r.peers, p.name)
 	r.removeFrom(r.device, p)
+}
+
+// removeLater removes a peer once what it had sent has been taken in, and what it had
+// begun to write: one that has closed in order may have given that up.
+func (r *Reactor) removeLater(p *peer) {
+	p.refs++
+	f := func() {
+		// Every shared receive must be there for what a lost one had sent.
+		p.lost = r.leavesSome() || p.lost && !r.shared.empty()
+		if p.refs--; p.refs > 0 || r.broken != nil {
+			return
+		}
+		if p.lost {
+			r.removeLater(p)
+			return
+		}
+		r.forget(p)
+	}
+	if p.lost {
+		time.AfterFunc(letGo, func() { r.submit(f) })
+	} else {
+		r.later(f)
+	}
+}
+
+// leavesSome reads the queue until nothing is there, and says whether there may still be
+// something.
+func (r *Reactor) leavesSome() bool {
+	for range 64 {
+		if r.closed.Load() || r.broken != nil {
+			return false
+		}
+		_, reaped, err := r.turn(r.device, 0, r.completions, 0)
+		if err != nil {
+			r.breakDown(err)
+		}
+		if reaped == 0 {
+			return false
+		}
+	}
+	return true
 }
 
 func (r *Reactor) removeFrom(device fabric.Device, p *peer) {
