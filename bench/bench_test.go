@@ -17,9 +17,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == sideCommand {
-		os.Exit(sideMain(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
-	}
+	playPart()
 	os.Exit(m.Run())
 }
 

@@ -18,17 +18,23 @@ import (
 )
 
 func main() {
-	// A Go side of a benchmark is this program, started by itself.
-	if len(os.Args) > 1 && os.Args[1] == rankCommand {
-		os.Exit(rankMain(os.Args[2:], os.Stdout, os.Stderr))
-	}
-	if len(os.Args) > 1 && os.Args[1] == sideCommand {
-		os.Exit(sideMain(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
-	}
+	playPart()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := runBenchmarks(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
+}
+
+// playPart does not return in a process that has a part in a benchmark: a Go side, or a
+// rank, is this program, started by itself.
+func playPart() {
+	switch {
+	case len(os.Args) < 2:
+	case os.Args[1] == rankCommand:
+		os.Exit(rankMain(os.Args[2:], os.Stdout, os.Stderr))
+	case os.Args[1] == sideCommand:
+		os.Exit(sideMain(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
+	}
 }
 
 const leastRounds = 5
