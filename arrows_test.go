@@ -48,6 +48,7 @@ var rooms = map[string]room{
 	"examples/sgd":             {imports: "bootstrap collective collective/operator comm efa", plain: true},
 	"emulator":                 {plain: true},
 	"internal/frame":           {plain: true},
+	"internal/jobtest":         {plain: true},
 	"internal/keepalive":       {plain: true},
 	"internal/proof":           {plain: true},
 	"internal/testenv":         {plain: true},
@@ -58,7 +59,7 @@ var rooms = map[string]room{
 
 // testSupport may be imported by the tests of every package: bootstrap, since tests have
 // jobs too.
-const testSupport = "fabric/fabrictest bootstrap bootstrap/storetest internal/testenv"
+const testSupport = "fabric/fabrictest bootstrap bootstrap/storetest internal/jobtest internal/testenv"
 
 // impure is what a pure package must not import.
 const impure = "net os syscall time golang.org/x/sys/unix"

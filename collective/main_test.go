@@ -1,7 +1,6 @@
 package collective
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"sync"
@@ -14,10 +13,11 @@ import (
 	"github.com/weft-go/weft/comm"
 	"github.com/weft-go/weft/efa"
 	"github.com/weft-go/weft/fabric/fabrictest"
+	"github.com/weft-go/weft/internal/jobtest"
 )
 
 func TestMain(m *testing.M) {
-	playRole()
+	jobtest.Play(playRank)
 	fabrictest.Main(m)
 }
 
@@ -46,31 +46,6 @@ func each(t *testing.T, test func(t *testing.T, provider string)) {
 	}
 }
 
-// meeting is where the ranks of one process exchange their addresses.
-type meeting struct {
-	mu     sync.Mutex
-	values [][]byte
-	left   int
-	all    chan struct{}
-}
-
-func (m *meeting) exchange(rank int) comm.Exchange {
-	return func(ctx context.Context, _ string, mine []byte) ([][]byte, error) {
-		m.mu.Lock()
-		m.values[rank] = bytes.Clone(mine)
-		if m.left--; m.left == 0 {
-			close(m.all)
-		}
-		m.mu.Unlock()
-		select {
-		case <-m.all:
-			return m.values, nil
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-}
-
 // open opens the worlds of a job, which are closed at the end of the test.
 func open(t *testing.T, provider string, size int) []*comm.Comm {
 	t.Helper()
@@ -91,13 +66,13 @@ func openFor(t *testing.T, provider string, size int) []*comm.Comm {
 	quiet := slog.New(slog.DiscardHandler)
 	worlds := make([]*comm.Comm, size)
 	errs := make([]error, size)
-	m := &meeting{values: make([][]byte, size), left: size, all: make(chan struct{})}
+	m := jobtest.NewMeeting(size)
 	ctx := deadline(t)
 	var all sync.WaitGroup
 	for rank := range worlds {
 		all.Go(func() {
 			worlds[rank], errs[rank] = comm.Open(ctx, comm.Config{
-				Rank: rank, Size: size, Exchange: m.exchange(rank), Logger: quiet,
+				Rank: rank, Size: size, Exchange: m.Exchange(rank), Logger: quiet,
 				Engine: &efa.Config{Providers: []string{provider}, Require: true, Logger: quiet},
 			})
 		})

@@ -1,17 +1,13 @@
 package collective
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"os"
-	"os/exec"
 	"slices"
-	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -22,39 +18,21 @@ import (
 	"github.com/weft-go/weft/collective/schedule"
 	"github.com/weft-go/weft/comm"
 	"github.com/weft-go/weft/efa"
+	"github.com/weft-go/weft/internal/jobtest"
 )
 
-// A test with ranks in processes of their own runs this binary again, once for each: as
-// the rank, the size, the provider and the place of the store in roleVariable say, and
-// with the part that it plays.
-const roleVariable = "WEFT_TEST_COLLECTIVE"
-
-// playRole does not return in a process that is a rank.
-func playRole() {
-	words := strings.Fields(os.Getenv(roleVariable))
-	if len(words) == 0 {
-		return
-	}
-	if err := playRank(words); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(0)
-}
-
-func playRank(words []string) error {
-	rank, _ := strconv.Atoi(words[0])
-	size, _ := strconv.Atoi(words[1])
+// playRank is a rank in a process of its own.
+func playRank(p jobtest.Part) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	quiet := slog.New(slog.DiscardHandler)
-	job, err := bootstrap.Join(ctx, bootstrap.Options{Rank: rank, Size: size, Address: words[3], Logger: quiet})
+	job, err := bootstrap.Join(ctx, bootstrap.Options{Rank: p.Rank, Size: p.Size, Address: p.Store, Logger: quiet})
 	if err != nil {
 		return err
 	}
 	world, err := comm.Open(ctx, comm.Config{
-		Rank: rank, Size: size, Exchange: job.Exchange, Logger: quiet,
-		Engine: &efa.Config{Providers: []string{words[2]}, Require: true, Logger: quiet},
+		Rank: p.Rank, Size: p.Size, Exchange: job.Exchange, Logger: quiet,
+		Engine: &efa.Config{Providers: []string{p.Provider}, Require: true, Logger: quiet},
 	})
 	if err != nil {
 		return err
@@ -63,8 +41,8 @@ func playRank(words []string) error {
 	if err := job.Close(); err != nil {
 		return err
 	}
-	if words[4] == "die" {
-		err = playDeath(ctx, world, words[5])
+	if p.Words[0] == "die" {
+		err = playDeath(ctx, world, p.Words[1])
 		var lost *comm.RankError
 		if closeErr := world.Close(); !errors.As(closeErr, &lost) {
 			err = errors.Join(err, closeErr)
@@ -72,28 +50,6 @@ func playRank(words []string) error {
 		return err
 	}
 	return errors.Join(playAll(ctx, world), world.Close())
-}
-
-// ranks runs a job, and returns how each rank ended and what it said.
-func ranks(t *testing.T, size int, provider string, part ...string) (errs []error, said []string) {
-	t.Helper()
-	// A port that is free now need not be so when the rank listens.
-	store := "file://" + t.TempDir()
-	processes := make([]*exec.Cmd, size)
-	outputs := make([]bytes.Buffer, size)
-	for rank := range processes {
-		p := exec.Command(os.Args[0])
-		p.Env = append(os.Environ(), roleVariable+"="+strings.Join(append([]string{strconv.Itoa(rank), strconv.Itoa(size), provider, store}, part...), " "))
-		p.Stdout, p.Stderr = &outputs[rank], &outputs[rank]
-		p.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-		require.NoError(t, p.Start())
-		processes[rank] = p
-	}
-	for rank, p := range processes {
-		errs = append(errs, p.Wait())
-		said = append(said, outputs[rank].String())
-	}
-	return errs, said
 }
 
 // playAll takes part in calls of all lengths.
@@ -132,7 +88,7 @@ func playAll(ctx context.Context, c *comm.Comm) error {
 func TestProcesses(t *testing.T) {
 	each(t, func(t *testing.T, provider string) {
 		for _, size := range []int{2, 5} {
-			errs, said := ranks(t, size, provider, "all")
+			errs, said := jobtest.Ranks(t, size, provider, "all")
 			for rank, err := range errs {
 				require.NoError(t, err, "rank %d: %s", rank, said[rank])
 			}
@@ -197,7 +153,7 @@ func callOn(ctx context.Context, c *comm.Comm, kind string) error {
 func TestRankIsKilled(t *testing.T) {
 	each(t, func(t *testing.T, provider string) {
 		for _, kind := range []string{"barrier", "bcast", "allreduce", "alltoall"} {
-			errs, said := ranks(t, 3, provider, "die", kind)
+			errs, said := jobtest.Ranks(t, 3, provider, "die", kind)
 			for rank, err := range errs {
 				if rank == 1 {
 					require.ErrorContains(t, err, "killed", said[rank])

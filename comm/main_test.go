@@ -1,7 +1,6 @@
 package comm
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -14,11 +13,12 @@ import (
 
 	"github.com/weft-go/weft/efa"
 	"github.com/weft-go/weft/fabric/fabrictest"
+	"github.com/weft-go/weft/internal/jobtest"
 	"github.com/weft-go/weft/internal/testenv"
 )
 
 func TestMain(m *testing.M) {
-	playRole()
+	jobtest.Play(playRank)
 	fabrictest.Main(m)
 }
 
@@ -92,35 +92,6 @@ type bed struct {
 	jobs     *jobs // of the test's cases, which share them
 }
 
-// meeting is where the ranks of one process exchange their addresses.
-type meeting struct {
-	mu     sync.Mutex
-	values [][]byte
-	left   int
-	all    chan struct{}
-}
-
-func newMeeting(size int) *meeting {
-	return &meeting{values: make([][]byte, size), left: size, all: make(chan struct{})}
-}
-
-func (m *meeting) exchange(rank int) Exchange {
-	return func(ctx context.Context, _ string, mine []byte) ([][]byte, error) {
-		m.mu.Lock()
-		m.values[rank] = bytes.Clone(mine)
-		if m.left--; m.left == 0 {
-			close(m.all)
-		}
-		m.mu.Unlock()
-		select {
-		case <-m.all:
-			return m.values, nil
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-}
-
 // open opens the worlds of a job, which are closed at the end of the test.
 func (b *bed) open(t *testing.T, size int, config Config, engine efa.Config) []*Comm {
 	t.Helper()
@@ -134,7 +105,7 @@ func (b *bed) openFor(t *testing.T, size int, config Config, engine efa.Config) 
 	t.Helper()
 	worlds := make([]*Comm, size)
 	errs := make([]error, size)
-	m := newMeeting(size)
+	m := jobtest.NewMeeting(size)
 	ctx := deadline(t)
 	var all sync.WaitGroup
 	for rank := range worlds {
@@ -145,7 +116,7 @@ func (b *bed) openFor(t *testing.T, size int, config Config, engine efa.Config) 
 		} else {
 			e.Providers, e.Require = []string{b.Provider}, true
 		}
-		c.Rank, c.Size, c.Exchange, c.Engine = rank, size, m.exchange(rank), &e
+		c.Rank, c.Size, c.Exchange, c.Engine = rank, size, m.Exchange(rank), &e
 		c.Matching = b.matching
 		all.Go(func() { worlds[rank], errs[rank] = Open(ctx, c) })
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"syscall"
@@ -16,38 +15,21 @@ import (
 
 	"github.com/weft-go/weft/bootstrap"
 	"github.com/weft-go/weft/efa"
+	"github.com/weft-go/weft/internal/jobtest"
 )
 
-// A test with ranks in processes of their own runs this binary again, once for each:
-// as the rank, the size, the provider, the mode of matching and the place of the store in
-// roleVariable say, and with the part that it plays.
-const roleVariable = "WEFT_TEST_RANK"
-
-// playRole does not return in a process that is a rank.
-func playRole() {
-	words := strings.Fields(os.Getenv(roleVariable))
-	if len(words) == 0 {
-		return
-	}
-	if err := playRank(words); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(0)
-}
-
-func playRank(words []string) error {
-	rank, _ := strconv.Atoi(words[0])
-	size, _ := strconv.Atoi(words[1])
+// playRank is a rank in a process of its own: its words are how it matches, and its part.
+func playRank(p jobtest.Part) error {
+	mode, part := p.Words[0], p.Words[1]
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	job, err := bootstrap.Join(ctx, bootstrap.Options{Rank: rank, Size: size, Address: words[3], Logger: quiet})
+	job, err := bootstrap.Join(ctx, bootstrap.Options{Rank: p.Rank, Size: p.Size, Address: p.Store, Logger: quiet})
 	if err != nil {
 		return err
 	}
 	world, err := Open(ctx, Config{
-		Rank: rank, Size: size, Exchange: job.Exchange, Logger: quiet, Matching: Matching(words[4][0] - '0'),
-		Engine: &efa.Config{Providers: []string{words[2]}, Require: true, Logger: quiet},
+		Rank: p.Rank, Size: p.Size, Exchange: job.Exchange, Logger: quiet, Matching: Matching(mode[0] - '0'),
+		Engine: &efa.Config{Providers: []string{p.Provider}, Require: true, Logger: quiet},
 	})
 	if err != nil {
 		return err
@@ -56,10 +38,10 @@ func playRank(words []string) error {
 	if err := job.Close(); err != nil {
 		return err
 	}
-	err = parts[words[5]](ctx, world, words[6:])
+	err = parts[part](ctx, world, p.Words[2:])
 	// What a lost rank has not confirmed is no error of this one.
 	var lost *RankError
-	if closeErr := world.Close(); !errors.As(closeErr, &lost) || words[5] != "die" {
+	if closeErr := world.Close(); !errors.As(closeErr, &lost) || part != "die" {
 		err = errors.Join(err, closeErr)
 	}
 	return err
@@ -70,26 +52,10 @@ var parts = map[string]func(ctx context.Context, c *Comm, words []string) error{
 	"die":  playDeath,
 }
 
-// ranks runs a job, and returns how each rank ended and what it said.
+// ranks runs a job in processes, and returns how each rank ended and what it said.
 func ranks(t *testing.T, size int, b *bed, part ...string) (errs []error, said []string) {
 	t.Helper()
-	// A port that is free now need not be so when the rank listens.
-	store := "file://" + t.TempDir()
-	processes := make([]*exec.Cmd, size)
-	outputs := make([]bytes.Buffer, size)
-	for rank := range processes {
-		p := exec.Command(os.Args[0])
-		p.Env = append(os.Environ(), roleVariable+"="+strings.Join(append([]string{strconv.Itoa(rank), strconv.Itoa(size), b.Provider, store, strconv.Itoa(int(b.matching))}, part...), " "))
-		p.Stdout, p.Stderr = &outputs[rank], &outputs[rank]
-		p.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-		require.NoError(t, p.Start())
-		processes[rank] = p
-	}
-	for rank, p := range processes {
-		errs = append(errs, p.Wait())
-		said = append(said, outputs[rank].String())
-	}
-	return errs, said
+	return jobtest.Ranks(t, size, b.Provider, append([]string{strconv.Itoa(int(b.matching))}, part...)...)
 }
 
 // playRing has a message of each protocol go round.

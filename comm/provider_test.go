@@ -14,6 +14,7 @@ import (
 	"github.com/weft-go/weft/efa"
 	"github.com/weft-go/weft/fabric"
 	"github.com/weft-go/weft/fabric/fabrictest"
+	"github.com/weft-go/weft/internal/jobtest"
 	"github.com/weft-go/weft/tagged"
 )
 
@@ -69,11 +70,11 @@ func TestMixedMatching(t *testing.T) {
 			return
 		}
 		const size = 3
-		m := newMeeting(size)
+		m := jobtest.NewMeeting(size)
 		errs := make([]error, size)
 		var all sync.WaitGroup
 		for rank := range size {
-			c := Config{Rank: rank, Size: size, Exchange: m.exchange(rank), Logger: quiet, Matching: b.matching}
+			c := Config{Rank: rank, Size: size, Exchange: m.Exchange(rank), Logger: quiet, Matching: b.matching}
 			if rank == 1 {
 				c.Matching = MatchByProvider - b.matching
 			}
