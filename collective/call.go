@@ -120,6 +120,11 @@ func (g *group) begin(p progress, c *call) {
 		c.fail(p, err)
 		return
 	}
+	if next := (g.rank + 1) % g.size; c.number == 0 && g.size > 1 && g.members[next].told == 0 {
+		// Ranks with other parameters may not wait for this one, and it for them in vain.
+		// Of ranks that do not all have the same, one differs from the one before it.
+		g.tell(p, next)
+	}
 	g.calls[c.number%slots] = c
 	g.owners[c.number%slots] = c
 	for _, source := range c.planned.sources {
@@ -375,8 +380,12 @@ func (l *loudPut) Sent(p progress, err error) {
 	c.landed(p, l.step.Peer, err)
 }
 
-// finish ends a call well.
+// finish ends a call, well if nothing has come that it does not wait for.
 func (g *group) finish(p progress, c *call) {
+	if err := g.unasked(c.number, c.planned); err != nil {
+		g.fail(p, err)
+		return
+	}
 	c.hand()
 	var err error
 	if c.window != nil {
@@ -471,6 +480,7 @@ func reasonOf(why error) AbortReason {
 		lost     *comm.RankError
 		other    *AbortError
 		mismatch *MismatchError
+		differs  *ConfigError
 	)
 	switch {
 	case errors.Is(why, context.Canceled), errors.Is(why, context.DeadlineExceeded):
@@ -481,6 +491,8 @@ func reasonOf(why error) AbortReason {
 		return ReasonOperator
 	case errors.As(why, &mismatch):
 		return ReasonMismatch
+	case errors.As(why, &differs):
+		return ReasonConfig
 	case errors.As(why, &lost):
 		return ReasonLost
 	case errors.As(why, &other):

@@ -16,7 +16,8 @@ import (
 const Variable = "WEFT_COLLECTIVE"
 
 // Config has the parameters of the collective calls of a communicator. All ranks must
-// have the same. The zero value works.
+// have the same: of those that do not, the first calls fail with a *ConfigError or, where
+// another rank has found it, an *AbortError. The zero value works.
 type Config struct {
 	// Fanout ("fanout") is how many children a rank has in the trees of Bcast and Reduce.
 	// 0 means 2.

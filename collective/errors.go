@@ -42,6 +42,7 @@ const (
 	ReasonLost                            // another rank is lost
 	ReasonClosed                          // the communicator was closed
 	ReasonMismatch                        // another rank makes another call
+	ReasonConfig                          // another rank has another Config
 )
 
 func (r AbortReason) String() string {
@@ -58,6 +59,8 @@ func (r AbortReason) String() string {
 		return "it has closed the communicator"
 	case ReasonMismatch:
 		return "another rank makes another call"
+	case ReasonConfig:
+		return "another rank has another Config"
 	}
 	return "a reason that is not known here"
 }
@@ -73,7 +76,8 @@ func (e *MismatchError) Error() string {
 	return fmt.Sprintf("collective: rank %d does not make the same %v with the same root, length, type and algorithm", e.Rank, e.Collective)
 }
 
-// ConfigError is about a Config that cannot be used.
+// ConfigError is about a Config that cannot be used, or that is another one than that of
+// another rank.
 type ConfigError struct{ Field, Detail string }
 
 func (e *ConfigError) Error() string { return "collective: Config." + e.Field + ": " + e.Detail }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/weft-go/weft/collective/schedule"
 	"github.com/weft-go/weft/comm"
 	"github.com/weft-go/weft/efa"
 	"github.com/weft-go/weft/fabric"
@@ -25,6 +26,8 @@ type group struct {
 	given      *Config // by Configure
 	window     int     // of this rank, for words; -1 if there is none
 	slot       int     // bytes that a call has of the cache
+	// introduction is what the others are told of config.
+	introduction introduction
 
 	members []member
 	plans   plans
@@ -46,7 +49,8 @@ type group struct {
 	beginning bool
 	ended     [slots]*planned // of calls that are done, while those before them are not
 	arrivals  [slots][]arrivalSet
-	asking    int // members that have asked for a call that is not done
+	counts    [slots]int // how many are in arrivals
+	asking    int        // members that have asked for a call that is not done
 	failure   error
 	drained   chan struct{}
 	draining  bool // the world is about to be closed
@@ -81,11 +85,30 @@ func (g *group) gone(rank int, number uint64) error {
 // arrivalSet has a bit for each put or signal of a rank in a call that has arrived.
 type arrivalSet []uint64
 
-func (a *arrivalSet) set(number int) {
+// add sets a bit, and says whether it was not set before.
+func (a *arrivalSet) add(number int) bool {
 	for len(*a) <= number/64 {
 		*a = append(*a, 0)
 	}
-	(*a)[number/64] |= 1 << (number % 64)
+	word, bit := &(*a)[number/64], uint64(1)<<(number%64)
+	added := *word&bit == 0
+	*word |= bit
+	return added
+}
+
+func (a arrivalSet) remove(number int) {
+	if number/64 < len(a) {
+		a[number/64] &^= 1 << (number % 64)
+	}
+}
+
+func (a arrivalSet) empty() bool {
+	for _, word := range a {
+		if word != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 func (a arrivalSet) has(number int) bool {
@@ -110,6 +133,7 @@ func groupOf(c *comm.Comm, given *Config) (*group, error) {
 	}
 	x, err := c.Extend(func(p progress, window int) comm.Extension {
 		g := &group{comm: c, rank: c.Rank(), size: c.Size(), config: config, given: given, window: window}
+		g.introduction = introduce(&config)
 		g.members = make([]member, g.size)
 		for i := range g.members {
 			g.members[i].window = -1
@@ -161,7 +185,9 @@ func (g *group) active(number uint64) *call {
 
 // arrived takes in that a put or a signal is there.
 func (g *group) arrived(p progress, number uint64, source, put int) {
-	g.arrivals[number%slots][source].set(put)
+	if g.arrivals[number%slots][source].add(put) {
+		g.counts[number%slots]++
+	}
 	if c := g.active(number); c != nil {
 		g.run(p, c)
 	}
@@ -182,7 +208,10 @@ func (g *group) tell(p progress, rank int) {
 	if m.lost != nil {
 		return
 	}
-	n := comm.Notice{Tag: noticeTag(noticeReleased, 0), ID: g.released, Length: uint64(g.window + 1)}
+	n := comm.Notice{
+		Tag: noticeTag(noticeReleased, g.introduction.low), ID: g.released,
+		Length: uint64(g.window+1) | g.introduction.high,
+	}
 	if g.cache != nil {
 		n.Remote = g.cache.at(0)
 	}
@@ -196,11 +225,16 @@ func (g *group) done(p progress, number uint64, planned *planned) {
 	g.ended[number%slots] = planned
 	for g.ended[g.released%slots] != nil {
 		i := g.released % slots
+		if err := g.unasked(g.released, g.ended[i]); err != nil {
+			g.fail(p, err)
+			return
+		}
 		sources := g.ended[i].sources
 		g.ended[i] = nil
 		for _, source := range sources {
 			clear(g.arrivals[i][source])
 		}
+		g.counts[i] = 0
 		g.released++
 		// Who has put to this rank may do so again: it hears of that before it has to wait.
 		for _, source := range sources {
@@ -214,6 +248,26 @@ func (g *group) done(p progress, number uint64, planned *planned) {
 	}
 	g.beginWaiting(p)
 	g.tellDrained()
+}
+
+// unasked is an error if more has arrived in a call than that waits for: a rank makes
+// another one.
+func (g *group) unasked(number uint64, planned *planned) error {
+	i := number % slots
+	if g.counts[i] == planned.awaited {
+		return nil
+	}
+	for source, set := range g.arrivals[i] {
+		for _, step := range planned.plan.Steps {
+			if step.Action == schedule.Await && step.Peer == source {
+				set.remove(step.Number)
+			}
+		}
+		if !set.empty() {
+			return &MismatchError{source, planned.collective}
+		}
+	}
+	return nil
 }
 
 // beginWaiting begins the calls for which there is a slot now.

@@ -11,7 +11,8 @@ import (
 // and above them the number of a call.
 const (
 	// noticeReleased: the sender has done all calls before ID. Its cache is at Remote, and
-	// Length is its window and 1, or 0.
+	// the lowest 16 bits of Length are its window and 1, or 0. The other bits, and those of
+	// the tag, are its parameters (introduction).
 	noticeReleased = iota + 1
 	// noticeReady: the sender's memory for a call is at Remote, with Scratch at Length. ID
 	// is the fingerprint of the call.
@@ -53,11 +54,17 @@ func (g *group) Notice(p progress, source int, n comm.Notice) error {
 	from := &g.members[source]
 	switch n.Tag & 0xff {
 	case noticeReleased:
-		if n.ID < from.released || n.Length > 1<<8 {
+		window := int(n.Length & 0xffff)
+		if n.ID < from.released || window > 1<<8 {
 			return fmt.Errorf("%w: call %d after %d is released", comm.ErrProtocol, n.ID, from.released)
 		}
+		if err := g.introduction.differs(introduction{number, n.Length &^ 0xffff}, source); err != nil {
+			// Before anything is written to its memory.
+			g.fail(p, err)
+			return nil
+		}
 		from.known, from.released = true, n.ID
-		from.cache, from.window = n.Remote, int(n.Length)-1
+		from.cache, from.window = n.Remote, window-1
 		g.tellDrained()
 		g.resume(p)
 	case noticeReady:

@@ -26,31 +26,26 @@ type planned struct {
 	// an uneven call. The latter begins behind the former.
 	output, scratch int
 	sources         []int // ranks that put or signal to this one
+	awaited         int   // how many puts and signals
 	fingerprint     uint64
+	collective      schedule.Collective
 }
 
 // fingerprint is a number that is the same for the same shape in all processes.
 func (s *shape) fingerprint() uint64 {
-	const prime = 0x100000001b3
-	h := uint64(0xcbf29ce484222325)
-	add := func(n int) {
-		for range 8 {
-			h = (h ^ uint64(n&0xff)) * prime
-			n >>= 8
-		}
-	}
+	h := newHash()
 	for _, n := range [...]int{int(s.Collective), s.Root, s.Length, s.Fanout, s.Chunk, int(s.Algorithm), s.element} {
-		add(n)
+		h.add(n)
 	}
 	if s.Commutative {
-		add(1)
+		h.add(1)
 	}
 	if s.uneven != nil {
 		for _, n := range s.uneven.counts {
-			add(n)
+			h.add(n)
 		}
 	}
-	return h
+	return uint64(h)
 }
 
 // plans are those of the last shapes.
@@ -68,7 +63,7 @@ func (ps *plans) of(s *shape, rank, output int) (*planned, error) {
 	fingerprint := s.fingerprint()
 	if s.uneven != nil {
 		plan, err := s.uneven.plan(rank)
-		return newPlanned(plan, output, plan.Scratch*s.element, fingerprint), err
+		return newPlanned(s.Collective, plan, output, plan.Scratch*s.element, fingerprint), err
 	}
 	place := &ps[fingerprint%mostPlans]
 	if place.planned != nil && place.call == s.Call && place.element == s.element {
@@ -87,19 +82,26 @@ func (ps *plans) of(s *shape, rank, output int) (*planned, error) {
 		}
 	}
 	place.call, place.element = s.Call, s.element
-	place.planned = newPlanned(mine, s.longestOutput()*s.element, scratch*s.element, fingerprint)
+	place.planned = newPlanned(s.Collective, mine, s.longestOutput()*s.element, scratch*s.element, fingerprint)
 	return place.planned, nil
 }
 
-func newPlanned(plan schedule.Plan, output, scratch int, fingerprint uint64) *planned {
-	p := &planned{plan: plan, output: output, scratch: scratch, fingerprint: fingerprint}
+func newPlanned(kind schedule.Collective, plan schedule.Plan, output, scratch int, fingerprint uint64) *planned {
+	p := &planned{plan: plan, output: output, scratch: scratch, fingerprint: fingerprint, collective: kind}
+	type put struct{ peer, number int }
 	seen := make(map[int]bool)
+	awaited := make(map[put]bool)
 	for _, step := range plan.Steps {
-		if step.Action == schedule.Await && !seen[step.Peer] {
+		if step.Action != schedule.Await {
+			continue
+		}
+		awaited[put{step.Peer, step.Number}] = true
+		if !seen[step.Peer] {
 			seen[step.Peer] = true
 			p.sources = append(p.sources, step.Peer)
 		}
 	}
+	p.awaited = len(awaited)
 	return p
 }
 

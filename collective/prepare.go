@@ -20,6 +20,9 @@ type wanted[T any] struct {
 	uneven        *uneven
 }
 
+// mostBytes is the most that the ranks of a call have together. No machine has it.
+const mostBytes = 1 << 48
+
 // sizeOf is the size of an element in bytes.
 func sizeOf[T any]() int { return int(unsafe.Sizeof(*new(T))) }
 
@@ -42,6 +45,9 @@ func prepare[T any](c *comm.Comm, w wanted[T], options []Option) prepared {
 	g, err := groupOf(c, nil)
 	if err != nil {
 		return prepared{err: err}
+	}
+	if most := mostBytes / g.size / max(sizeOf[T](), 1); w.length > most {
+		return prepared{err: &ArgumentError{"length", fmt.Sprintf("of %d elements for each of %d ranks", w.length, g.size), fmt.Sprintf("%d at most", most)}}
 	}
 	bytes := w.length * sizeOf[T]()
 	o, err := g.options(w.kind, bytes, sizeOf[T](), !combines(w.kind) || w.op.Commutative(), options)
