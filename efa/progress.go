@@ -201,6 +201,10 @@ const (
 	// spinsInC is how often an empty queue is read again within one crossing:
 	// a few microseconds, short enough for the Go scheduler.
 	spinsInC = 128
+	// A yield that takes longer than crowdedYield has had another process run: there are
+	// more than cores, and a leader reads the queue only so often before the next one.
+	crowdedYield = 1500 * time.Nanosecond
+	spinsInCrowd = 4
 	// A leader spins for so long before it parks: long while waits have been
 	// short, because waking up costs about as much; short after that.
 	longSpin  = 50 * time.Microsecond
@@ -313,7 +317,11 @@ func (r *Reactor) spin(done *atomic.Bool, ended <-chan struct{}) {
 	begin := time.Now()
 	breakAt := breakEvery
 	for {
-		active := r.step(spinsInC) > 0
+		spins := spinsInC
+		if r.crowded {
+			spins = spinsInCrowd
+		}
+		active := r.step(spins) > 0
 		if done.Load() {
 			return
 		}
@@ -335,9 +343,17 @@ func (r *Reactor) spin(done *atomic.Bool, ended <-chan struct{}) {
 		// wakes one for nothing, which takes its core from the peer.
 		if spent > breakAt || runtime.GOMAXPROCS(0) == 1 {
 			runtime.Gosched()
+			spent = time.Since(begin)
 			breakAt = spent + breakEvery
 		}
 		yield()
+		// Where there are more processes than cores, one that this one waits for may have
+		// run only now: then it is best to look, and let it have the core again at once.
+		// What others take of the time is no reason to give up sooner.
+		others := time.Since(begin) - spent
+		if r.crowded = others > crowdedYield; r.crowded {
+			begin = begin.Add(others)
+		}
 	}
 }
 

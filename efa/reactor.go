@@ -35,6 +35,7 @@ type Reactor struct {
 	bell            chan struct{}
 	callerTurns     atomic.Uint64
 	misses          atomic.Uint32 // waits in a row that were long
+	crowded         bool          // there are more processes than cores (role)
 	backgroundEnded chan struct{}
 
 	closed    atomic.Bool
