@@ -281,9 +281,12 @@ func (g *group) put(p progress, c *call, s *schedule.Step) (wait bool, err error
 	remote.Address += uint64(offset)
 	src, local := c.at(s.Src), c.exposures[s.Src.Space]
 	if to.window >= 0 && g.size <= mostWordSource && s.Number < mostWordNumber && len(src) <= g.comm.MaxWrite(s.Peer) {
-		c.write = efa.RemoteWrite{Src: src, Local: local, To: remote, Tell: true, Immediate: wordOf(c.number, g.rank, s.Number)}
+		c.write = efa.RemoteWrite{Src: src, Local: local, To: remote, Tell: true, Immediate: wordOf(c.number, g.rank, s.Number, g.released)}
 		if err := g.comm.Write(p, s.Peer, to.window, &c.write, &g.landings[c.number%slots][s.Peer]); err != nil {
 			return unreachable(err)
+		}
+		if to.told > 0 && s.Number < fewNumbers {
+			to.told = g.released + 1
 		}
 		c.flying++
 		return false, nil

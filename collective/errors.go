@@ -66,13 +66,17 @@ func (r AbortReason) String() string {
 }
 
 // MismatchError says that two ranks make different calls: of another kind, with another
-// root, length, type or algorithm.
+// root, length, type or algorithm. Calls that go through the cache are not compared. It is
+// noticed of them if one puts something where the other waits for nothing.
 type MismatchError struct {
-	Rank       int // the other rank
-	Collective schedule.Collective
+	Rank       int                 // the other rank
+	Collective schedule.Collective // of this rank's call, or 0 if that is done
 }
 
 func (e *MismatchError) Error() string {
+	if e.Collective == 0 {
+		return fmt.Sprintf("collective: rank %d has not made the same call as this one before, with the same root, length, type and algorithm", e.Rank)
+	}
 	return fmt.Sprintf("collective: rank %d does not make the same %v with the same root, length, type and algorithm", e.Rank, e.Collective)
 }
 

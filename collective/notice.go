@@ -33,16 +33,28 @@ const mostNumber = 1 << 20
 
 func noticeTag(kind uint64, number uint64) uint64 { return kind | number<<8 }
 
-// A word of a write: 8 bits of the put's number, 12 of the source, 4 of the call's
-// number.
+// A word of a write: 8 bits about the put, 12 of the source, 4 of the call's number. Those
+// of one of the first puts are its number, and by how many calls the source is behind: so
+// ranks that write to each other need no notices of what is released. Those of others are
+// a number.
 const (
-	mostWordNumber = 1 << 8
+	fewNumbers     = 1 << 5
+	behindBits     = 2
+	mostFew        = fewNumbers << behindBits
+	mostWordNumber = fewNumbers + 1<<8 - mostFew
 	mostWordSource = 1 << 12
 	wordCalls      = 1 << 4
 )
 
-func wordOf(call uint64, source, number int) uint32 {
-	return uint32(number) | uint32(source)<<8 | uint32(call%wordCalls)<<20
+// A call begins when there is a slot for it: a rank is never behind by more.
+const _ = uint(1<<behindBits - slots)
+
+func wordOf(call uint64, source, number int, released uint64) uint32 {
+	put := number + mostFew - fewNumbers
+	if number < fewNumbers {
+		put = number | int(call-released)*fewNumbers
+	}
+	return uint32(put) | uint32(source)<<8 | uint32(call%wordCalls)<<20
 }
 
 // Notice implements comm.Extension.
@@ -55,15 +67,16 @@ func (g *group) Notice(p progress, source int, n comm.Notice) error {
 	switch n.Tag & 0xff {
 	case noticeReleased:
 		window := int(n.Length & 0xffff)
-		if n.ID < from.released || window > 1<<8 {
-			return fmt.Errorf("%w: call %d after %d is released", comm.ErrProtocol, n.ID, from.released)
+		if window > 1<<8 {
+			return fmt.Errorf("%w: window %d", comm.ErrProtocol, window-1)
 		}
 		if err := g.introduction.differs(introduction{number, n.Length &^ 0xffff}, source); err != nil {
 			// Before anything is written to its memory.
 			g.fail(p, err)
 			return nil
 		}
-		from.known, from.released = true, n.ID
+		// A write that was begun later may have come before.
+		from.known, from.released = true, max(from.released, n.ID)
 		from.cache, from.window = n.Remote, window-1
 		g.tellDrained()
 		g.resume(p)
@@ -125,9 +138,30 @@ func (g *group) Written(p progress, word uint32) {
 	}
 	source := int(word >> 8 % mostWordSource)
 	number := g.released + uint64((word>>20-uint32(g.released%wordCalls))%wordCalls)
-	if source < len(g.members) && number < g.released+slots {
-		g.arrived(p, number, source, int(word%mostWordNumber))
+	if source >= len(g.members) {
+		return
 	}
+	if number >= g.released+slots {
+		// All of a call has come before it is done, and nothing of one for which there is no
+		// slot yet: it is of a call that this rank has not made.
+		g.fail(p, &MismatchError{Rank: source})
+		return
+	}
+	put := int(word & 0xff)
+	if put >= mostFew {
+		g.arrived(p, number, source, put-mostFew+fewNumbers)
+		return
+	}
+	from := &g.members[source]
+	if behind := uint64(put / fewNumbers); behind <= number && number-behind > from.released {
+		from.released = number - behind
+		g.tellDrained()
+		if g.released+1 < g.next {
+			// Another call may have waited for that.
+			defer g.resume(p)
+		}
+	}
+	g.arrived(p, number, source, put%fewNumbers)
 }
 
 // readiness is where a peer's memory for a call is.

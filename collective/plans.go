@@ -49,10 +49,19 @@ func (s *shape) fingerprint() uint64 {
 }
 
 // plans are those of the last shapes.
-type plans [mostPlans]struct {
+type plans struct {
+	known [mostPlans]plannedShape
+	last  *plannedShape // since many calls are of the same shape as the one before
+}
+
+type plannedShape struct {
 	call    schedule.Call
 	element int
 	planned *planned
+}
+
+func (ps *plannedShape) is(s *shape) bool {
+	return ps.planned != nil && ps.call == s.Call && ps.element == s.element
 }
 
 const mostPlans = 64
@@ -60,13 +69,17 @@ const mostPlans = 64
 // of returns what this rank does in calls of a shape. output is the length of its own
 // Output, in bytes.
 func (ps *plans) of(s *shape, rank, output int) (*planned, error) {
+	if s.uneven == nil && ps.last != nil && ps.last.is(s) {
+		return ps.last.planned, nil
+	}
 	fingerprint := s.fingerprint()
 	if s.uneven != nil {
 		plan, err := s.uneven.plan(rank)
 		return newPlanned(s.Collective, plan, output, plan.Scratch*s.element, fingerprint), err
 	}
-	place := &ps[fingerprint%mostPlans]
-	if place.planned != nil && place.call == s.Call && place.element == s.element {
+	place := &ps.known[fingerprint%mostPlans]
+	if place.is(s) {
+		ps.last = place
 		return place.planned, nil
 	}
 	var mine schedule.Plan
@@ -81,7 +94,7 @@ func (ps *plans) of(s *shape, rank, output int) (*planned, error) {
 			mine = plan
 		}
 	}
-	place.call, place.element = s.Call, s.element
+	place.call, place.element, ps.last = s.Call, s.element, place
 	place.planned = newPlanned(s.Collective, mine, s.longestOutput()*s.element, scratch*s.element, fingerprint)
 	return place.planned, nil
 }
