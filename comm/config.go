@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"time"
 
 	"github.com/weft-go/weft/efa"
@@ -23,7 +24,8 @@ type Config struct {
 	Exchange Exchange
 	// Address is where this rank waits for the others: a host of this machine that
 	// they reach, with port 0 for any. "" means 127.0.0.1, which is for jobs on one
-	// machine.
+	// machine. The engine's device is bound to that host as well, if it has IP addresses
+	// and Engine does not say where to bind it.
 	Address string
 	// Name sets the names that are exchanged apart from those of another Open of the
 	// same job. "" means "comm".
@@ -84,6 +86,7 @@ func (c Config) withDefaults() (Config, error) {
 	if c.HandedDown == 0 {
 		c.HandedDown = 256
 	}
+	host := c.host()
 	if c.Address == "" {
 		c.Address = "127.0.0.1:0"
 	}
@@ -119,6 +122,9 @@ func (c Config) withDefaults() (Config, error) {
 		engine.WindowMessages = 256
 	}
 	engine.RemoteMemory = true
+	if engine.Source == "" && engine.Device == nil && len(engine.Domains) == 0 {
+		engine.Source = host
+	}
 	if engine.Logger == nil {
 		engine.Logger = c.Logger
 	}
@@ -128,6 +134,18 @@ func (c Config) withDefaults() (Config, error) {
 	engine.DrainTimeout = c.CloseTimeout
 	c.Engine = &engine
 	return c, nil
+}
+
+// host is the address of this machine that Address names, if it is one.
+func (c *Config) host() string {
+	at, err := net.ResolveTCPAddr("tcp", c.Address)
+	switch {
+	case err != nil || at.IP == nil || at.IP.IsUnspecified():
+		return ""
+	case at.Zone != "":
+		return at.IP.String() + "%" + at.Zone
+	}
+	return at.IP.String()
 }
 
 // eagerLimit is about the length from which on a message is as fast by rendezvous: on shm

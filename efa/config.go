@@ -2,6 +2,7 @@ package efa
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -15,7 +16,7 @@ import (
 
 // choose chooses the device that the config describes.
 func (c *Config) choose(source string) (*fabric.Choice, error) {
-	p := fabric.Preference{Providers: c.Providers, Require: c.Require, Domains: c.Domains, Source: source, Logger: c.Logger}
+	p := fabric.Preference{Providers: c.Providers, Require: c.Require, Domains: c.Domains, Source: cmp.Or(c.Source, source), Logger: c.Logger}
 	if c.RemoteMemory {
 		p.Wanted = fabric.RemoteMemory
 	}
@@ -36,6 +37,12 @@ type Config struct {
 	// fabric.Info.Domain have for them, the first one for all but rails. A provider
 	// that has not got all of them is passed over. Empty means all that there are.
 	Domains []string
+	// Source is the address or host name of this machine that a device with IP addresses
+	// is bound to. Empty means, for Listen the host that it is given, and for Dial the
+	// address from which the listener is reached. Open cannot know, and takes what the
+	// provider has first, which on a machine with several networks may be one that does
+	// not reach the others, such as that of a bridge for containers.
+	Source string
 	// Rails is how many devices carry the long messages of a connection, this
 	// side's first one included, where the peer has several as well: a connection
 	// uses as many as both have, and goes on as without where one has none. Messages
