@@ -48,6 +48,7 @@ var rooms = map[string]room{
 	"examples/sgd":             {imports: "bootstrap collective collective/operator comm efa", plain: true},
 	"emulator":                 {plain: true},
 	"internal/frame":           {plain: true},
+	"internal/hosts":           {imports: "bootstrap collective collective/operator comm efa fabric internal/testenv", plain: true},
 	"internal/jobtest":         {plain: true},
 	"internal/keepalive":       {plain: true},
 	"internal/proof":           {plain: true},

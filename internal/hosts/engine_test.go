@@ -1,0 +1,276 @@
+package hosts_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/weft-go/weft/efa"
+)
+
+// peerTimeout is the shortest that there is, so that tests are short.
+const peerTimeout = 4 * time.Second
+
+// patience is far beyond what anything takes on a slow machine.
+const patience = 60 * time.Second
+
+var quiet = slog.New(slog.DiscardHandler)
+
+func engine(provider string) *efa.Config {
+	return &efa.Config{
+		Providers: []string{provider}, Require: true, Logger: quiet,
+		PeerTimeout: peerTimeout, WindowMessages: 16, WindowBytes: 1 << 20,
+		// A machine may be too busy for all these hosts.
+		HelloTimeout: patience / 2, HandshakeTimeout: patience / 2, DrainTimeout: patience / 2,
+	}
+}
+
+// What a dialer asks of a listener, by its first message.
+const (
+	echoes   = "echoes"   // sends every message back
+	listens  = "listens"  // reads, and hears nothing
+	keepsOff = "keepsOff" // reads nothing before the end
+)
+
+// sizes are those of messages: about the limits of packets, and of protocols.
+var sizes = []int{0, 1, 1400, 1448, 1500, 4096, 4097, 8000, 8900, 9001, 20_000, 70_000, 300_000}
+
+// playListener serves connections until it is told to finish.
+func playListener(arguments []string, orders <-chan string, say func(any)) error {
+	before := holdsFirst(arguments[0])
+	l, err := efa.Listen(context.Background(), arguments[1], engine(arguments[0]))
+	if err != nil {
+		return err
+	}
+	say(event{What: "ready"})
+	finish := make(chan struct{})
+	var served sync.WaitGroup
+	served.Go(func() {
+		for {
+			c, err := l.AcceptConn(context.Background())
+			if err != nil {
+				return
+			}
+			served.Go(func() { serve(c, finish, say) })
+		}
+	})
+	<-orders
+	close(finish)
+	err = l.Close()
+	served.Wait()
+	say(ended("finished", "efa", "listener", 0, errors.Join(err, before.gaveBack())))
+	return nil
+}
+
+func serve(c *efa.Conn, finish <-chan struct{}, say func(any)) {
+	ctx, buf := context.Background(), make([]byte, 1<<20)
+	n, err := c.ReadMessage(ctx, buf)
+	what := string(buf[:n])
+	if what == keepsOff {
+		<-finish
+	}
+	count := 0
+	for ; err == nil; count++ {
+		if n, err = c.ReadMessage(ctx, buf); err != nil {
+			break
+		}
+		switch what {
+		case echoes:
+			err = c.WriteMessage(ctx, buf[:n])
+		case keepsOff:
+			// What has come is whole, and in order, whatever came then.
+			if !bytes.Equal(buf[:n], fill(make([]byte, flood), 1, count)) {
+				err = errNotWhole(c.RemoteAddr().String(), count, n)
+			}
+		}
+	}
+	say(ended("ended", "efa", what+" at the listener", count, err))
+	if errors.Is(err, io.EOF) {
+		_ = c.Close()
+	}
+	_ = c.CloseNow()
+}
+
+// flood is how long the messages are to one that does not read.
+const flood = 100_000
+
+// dialer is a process with connections to two hosts.
+type dialer struct {
+	provider string
+	address  string
+	reactor  *efa.Reactor
+	say      func(any)
+	calls    sync.WaitGroup
+	stopping atomic.Bool
+	mu       sync.Mutex
+	silent   []*efa.Conn // calls on these end with them
+	fine     []*efa.Conn // of calls that have ended well
+}
+
+// playDialer has connections to the listener that a fault is for, and one to another
+// host that is to notice nothing.
+func playDialer(arguments []string, orders <-chan string, say func(any)) error {
+	before := holdsFirst(arguments[0])
+	d := &dialer{provider: arguments[0], address: arguments[3], say: say}
+	var err error
+	if d.reactor, err = d.newReactor(); err != nil {
+		return err
+	}
+	victim, other := arguments[1], arguments[2]
+	for _, c := range []struct {
+		address, what, call string
+		f                   func(c *efa.Conn) (int, error)
+	}{
+		{victim, listens, "read", func(c *efa.Conn) (int, error) {
+			return c.ReadMessage(context.Background(), make([]byte, 1))
+		}},
+		{victim, echoes, "echo", d.echo},
+		{victim, keepsOff, "write", func(c *efa.Conn) (count int, err error) {
+			b := make([]byte, flood)
+			for ; err == nil; count++ {
+				err = c.WriteMessage(context.Background(), fill(b, 1, count))
+			}
+			return count, err
+		}},
+		{victim, listens, "stream", func(c *efa.Conn) (int, error) {
+			return c.Stream().Read(make([]byte, 1))
+		}},
+		{other, echoes, "other host", d.echo},
+	} {
+		conn, err := d.dial(c.address, c.what)
+		if err != nil {
+			return err
+		}
+		if c.what != echoes {
+			d.silent = append(d.silent, conn)
+		}
+		d.calls.Go(func() {
+			count, err := c.f(conn)
+			say(ended("ended", "efa", c.call, count, err))
+			if err == nil {
+				d.mu.Lock()
+				d.fine = append(d.fine, conn)
+				d.mu.Unlock()
+			} else {
+				_ = conn.CloseNow()
+			}
+		})
+	}
+	say(event{What: "ready"})
+	for order := range orders {
+		word, argument, _ := strings.Cut(order, " ")
+		switch word {
+		case "exchange":
+			say(ended("done", "efa", "exchange", len(sizes), d.exchange(d.reactor, argument)))
+		case "redial":
+			d.redial(argument)
+		case "finish":
+			say(ended("finished", "efa", "dialer", 0, errors.Join(d.finish(), before.gaveBack())))
+			return nil
+		}
+	}
+	return nil
+}
+
+func (d *dialer) newReactor() (*efa.Reactor, error) {
+	c := engine(d.provider)
+	c.Source = d.address
+	return efa.Open(c)
+}
+
+func (d *dialer) dial(address, what string) (*efa.Conn, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	c, err := d.reactor.Dial(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	return c, c.WriteMessage(ctx, []byte(what))
+}
+
+// echo has messages come back, until it is over.
+func (d *dialer) echo(c *efa.Conn) (count int, err error) {
+	for range paced {
+		if d.stopping.Load() {
+			break
+		}
+		if err := roundTrip(context.Background(), c, 2, count, sizes[count%len(sizes)]); err != nil {
+			return count, err
+		}
+		count++
+	}
+	return count, nil
+}
+
+// paced begins a round as often as leaves the cores to others: there are many hosts on
+// this machine.
+func paced(yield func(round int) bool) {
+	next := time.NewTicker(50 * time.Millisecond)
+	defer next.Stop()
+	for round := 0; yield(round); round++ {
+		<-next.C
+	}
+}
+
+func roundTrip(ctx context.Context, c *efa.Conn, sender, i, size int) error {
+	content, back := fill(make([]byte, size), sender, i), make([]byte, size)
+	if err := c.WriteMessage(ctx, content); err != nil {
+		return err
+	}
+	n, err := c.ReadMessage(ctx, back)
+	if err == nil && !bytes.Equal(content, back[:n]) {
+		err = errNotWhole(c.RemoteAddr().String(), i, size)
+	}
+	return err
+}
+
+// exchange sends messages of all sizes over a connection of its own, in both directions.
+func (d *dialer) exchange(r *efa.Reactor, address string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	c, err := r.Dial(ctx, address)
+	if err != nil {
+		return err
+	}
+	if err = c.WriteMessage(ctx, []byte(echoes)); err != nil {
+		return errors.Join(err, c.CloseNow())
+	}
+	for i, size := range sizes {
+		if err := roundTrip(ctx, c, 3, i, size); err != nil {
+			return errors.Join(fmt.Errorf("message of %d bytes: %w", size, err), c.CloseNow())
+		}
+	}
+	return c.Close()
+}
+
+// redial connects to the address again: with a new reactor, which has its own connections
+// to the peer's, and with the same one.
+func (d *dialer) redial(address string) {
+	r, err := d.newReactor()
+	if err == nil {
+		err = errors.Join(d.exchange(r, address), r.Close())
+	}
+	d.say(ended("done", "efa", "redial with a new reactor", 0, err))
+	d.say(ended("done", "efa", "redial", 0, d.exchange(d.reactor, address)))
+}
+
+// finish closes everything, in order where the peer still is.
+func (d *dialer) finish() error {
+	d.stopping.Store(true)
+	for _, c := range d.silent {
+		_ = c.CloseNow()
+	}
+	d.calls.Wait()
+	var all error
+	for _, c := range d.fine {
+		all = errors.Join(all, c.Close())
+	}
+	return errors.Join(all, d.reactor.Close())
+}

@@ -1,0 +1,138 @@
+package hosts_test
+
+import (
+	"fmt"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weft-go/weft/fabric/fabrictest"
+	"github.com/weft-go/weft/internal/hosts"
+)
+
+func TestMain(m *testing.M) {
+	hosts.Play(map[string]hosts.Role{
+		"listener": playListener, "dialer": playDialer, "rank": playRank,
+		"echo": playEcho, "ask": playAsk,
+	})
+	fabrictest.Main(m)
+}
+
+// playEcho sends back each datagram, with where it came from.
+func playEcho(arguments []string, orders <-chan string, say func(any)) error {
+	at, err := net.ListenPacket("udp4", arguments[0])
+	if err != nil {
+		return err
+	}
+	say("ready")
+	go func() {
+		buf := make([]byte, 1<<16)
+		for {
+			n, from, err := at.ReadFrom(buf)
+			if err != nil {
+				return
+			}
+			_, _ = at.WriteTo(fmt.Appendf(nil, "%d of %v", n, from.(*net.UDPAddr).IP), from)
+		}
+	}()
+	<-orders
+	return at.Close()
+}
+
+// playAsk sends a datagram of a length for each order, and says what comes back.
+func playAsk(arguments []string, orders <-chan string, say func(any)) error {
+	conn, err := net.Dial("udp4", arguments[0])
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	say("ready")
+	for order := range orders {
+		var size int
+		if _, err := fmt.Sscan(order, &size); err != nil {
+			return nil
+		}
+		answer := make([]byte, 100)
+		n := 0
+		// It may be lost without a fault.
+		for range 5 {
+			if _, err = conn.Write(make([]byte, size)); err == nil {
+				_ = conn.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+				if n, err = conn.Read(answer); err == nil {
+					break
+				}
+			}
+		}
+		if err != nil {
+			say("nothing")
+		} else {
+			say(string(answer[:n]))
+		}
+	}
+	return nil
+}
+
+// The faults are those that their names say, and end.
+func TestNetwork(t *testing.T) {
+	n := hosts.New(t, hosts.Config{Hosts: 3, MTUs: []int{9001, 9001, 1500}})
+	here := fmt.Sprint(interfaces(t))
+	hear := func(p *hosts.Process) (said string) {
+		t.Helper()
+		require.NoError(t, p.Hear(&said, patience))
+		return said
+	}
+	victim, other := n.Hosts[1], n.Hosts[2]
+	asks := make(map[*hosts.Host]*hosts.Process)
+	for _, h := range []*hosts.Host{victim, other} {
+		echo := h.Start(t, "echo", nil, "echo", h.Address+":7000")
+		hear(echo)
+		asks[h] = n.Hosts[0].Start(t, "ask", nil, "ask", h.Address+":7000")
+		hear(asks[h])
+	}
+	ask := func(h *hosts.Host, size int) string {
+		t.Helper()
+		require.NoError(t, asks[h].Order("%d", size))
+		return hear(asks[h])
+	}
+	answer := fmt.Sprintf("10 of %s", n.Hosts[0].Address)
+	for name, fault := range map[string]func() error{
+		"cut": victim.Cut, "deafen": victim.Deafen, "lose": func() error { return victim.Lose(100) },
+	} {
+		require.Equal(t, answer, ask(victim, 10), name)
+		require.NoError(t, fault())
+		require.Equal(t, "nothing", ask(victim, 10), name)
+		require.Equal(t, answer, ask(other, 10), name)
+		require.NoError(t, victim.Heal())
+	}
+	require.Equal(t, answer, ask(victim, 10))
+	// A packet of 8,000 bytes goes where all have room for it, and nowhere else.
+	require.Equal(t, fmt.Sprintf("8000 of %s", n.Hosts[0].Address), ask(victim, 8000))
+	require.Equal(t, "nothing", ask(other, 8000))
+	require.NoError(t, victim.Slow(1000))
+	begin := time.Now()
+	for range 5 {
+		require.NotEqual(t, "nothing", ask(victim, 9000))
+	}
+	t.Logf("45,000 bytes at a megabit a second, of which half a megabit at once: %v", time.Since(begin))
+	require.NoError(t, victim.Unplug())
+	require.Equal(t, "nothing", ask(victim, 10))
+	require.Equal(t, answer, ask(other, 10))
+	// Nothing of all this is on this machine's own network.
+	require.Equal(t, here, fmt.Sprint(interfaces(t)))
+	for _, p := range asks {
+		require.NoError(t, p.Order("enough"))
+		require.NoError(t, p.End(patience))
+	}
+}
+
+func interfaces(t *testing.T) (names []string) {
+	t.Helper()
+	all, err := net.Interfaces()
+	require.NoError(t, err)
+	for _, i := range all {
+		names = append(names, i.Name)
+	}
+	return names
+}
