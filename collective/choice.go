@@ -106,26 +106,27 @@ func (t table) choose(kind schedule.Collective, bytes int, commutative bool) sch
 	return schedule.Default
 }
 
-// Chosen says by which algorithm a call on so many ranks is done, in which one rank gives so
-// many bytes to another, where the communicator has this configuration and the call has no
-// option. Errors: *ConfigError, *ArgumentError.
-func (c Config) Chosen(kind schedule.Collective, size, bytes int, commutative bool) (schedule.Algorithm, error) {
+// Options are those with which a call on so many ranks is planned, in which one rank gives so
+// many bytes to another, in elements of a size, where the communicator has this configuration
+// and the call has no option of its own. Errors: *ConfigError, *ArgumentError.
+func (c Config) Options(kind schedule.Collective, size, bytes, element int, commutative bool) (schedule.Options, error) {
+	var o schedule.Options
 	if err := checkAlgorithm(kind, schedule.Default); err != nil {
-		return 0, err
+		return o, err
 	}
 	c, err := c.withDefaults()
 	if err != nil {
-		return 0, err
+		return o, err
 	}
 	g := group{size: size, config: c, table: newTable(c, size)}
-	o, err := g.options(kind, bytes, 1, commutative, nil)
+	o, err = g.options(kind, bytes, max(element, 1), commutative, nil)
 	if err != nil {
-		return 0, err
+		return o, err
 	}
 	for _, a := range schedule.Algorithms(kind) {
 		if o.Algorithm == schedule.Default && (commutative || schedule.KeepsOrder(kind, a)) {
-			return a, nil
+			o.Algorithm = a
 		}
 	}
-	return o.Algorithm, nil
+	return o, nil
 }

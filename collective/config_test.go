@@ -61,7 +61,7 @@ func TestConfig(t *testing.T) {
 }
 
 // The last line that fits counts, and keeps the order where that matters.
-func TestChosen(t *testing.T) {
+func TestOptions(t *testing.T) {
 	const small, large = 64 << 10, 64<<10 + 1
 	mine := []Choice{
 		{schedule.CollectiveAllreduce, 0, 0, schedule.ReduceBcast},
@@ -90,16 +90,21 @@ func TestChosen(t *testing.T) {
 		{config: Config{Choices: mine}, kind: schedule.CollectiveAllreduce, size: 4, bytes: 100, want: schedule.Ring},
 		{config: Config{Choices: mine}, kind: schedule.CollectiveAllreduce, size: 4, bytes: large, ordered: true, want: schedule.ReduceBcast},
 	} {
-		got, err := c.config.Chosen(c.kind, c.size, c.bytes, !c.ordered)
+		got, err := c.config.Options(c.kind, c.size, c.bytes, 4, !c.ordered)
 		require.NoError(t, err)
-		require.Equal(t, c.want, got, "%+v", c)
+		require.Equal(t, c.want, got.Algorithm, "%+v", c)
+		require.Equal(t, 2, got.Fanout)
+		require.Zero(t, got.Chunk)
 	}
-	_, err := Config{}.Chosen(0, 2, 8, true)
+	_, err := Config{}.Options(0, 2, 8, 4, true)
 	var argument *ArgumentError
 	require.ErrorAs(t, err, &argument)
-	_, err = Config{Fanout: -1}.Chosen(schedule.CollectiveBcast, 2, 8, true)
+	_, err = Config{Fanout: -1}.Options(schedule.CollectiveBcast, 2, 8, 4, true)
 	var config *ConfigError
 	require.ErrorAs(t, err, &config)
+	o, err := Config{Chunk: 1000}.Options(schedule.CollectiveBcast, 2, 2000, 4, true)
+	require.NoError(t, err)
+	require.Equal(t, 250, o.Chunk)
 	for _, line := range append(mine, usual...) {
 		got, err := ParseChoice(line.String())
 		require.NoError(t, err)
