@@ -16,15 +16,13 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/plotutil"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// Sheet has charts in rows, which need not be of one length. Lines of one label have one
-// color all over it.
+// Sheet has charts in rows, which need not be of one length.
 type Sheet struct {
 	Title string
 	Rows  [][]Chart
@@ -40,7 +38,10 @@ type Chart struct {
 
 // Line is a row of points from left to right. What is not above 0 is left out.
 type Line struct {
-	Label  string
+	Label string
+	// Color is a name that the lines of a sheet with one color have in common; without it the
+	// label is.
+	Color  string
 	Stroke Stroke
 	Points []Point
 }
@@ -154,14 +155,30 @@ func (s Sheet) draw(c draw.Canvas, columns int) error {
 	return nil
 }
 
-// colors gives each label one.
+func (l Line) color() string {
+	if l.Color != "" {
+		return l.Color
+	}
+	return l.Label
+}
+
+// palette has colors that can be told apart.
+var palette = []color.Color{
+	color.RGBA{R: 24, G: 90, B: 169, A: 255}, color.RGBA{R: 238, G: 46, B: 47, A: 255}, color.RGBA{G: 140, B: 72, A: 255},
+	color.RGBA{R: 244, G: 125, B: 35, A: 255}, color.RGBA{R: 102, G: 44, B: 145, A: 255}, color.RGBA{R: 90, G: 60, B: 30, A: 255},
+	color.RGBA{R: 180, G: 56, B: 148, A: 255}, color.RGBA{G: 170, B: 190, A: 255}, color.RGBA{R: 130, G: 130, A: 255},
+	color.RGBA{R: 110, G: 110, B: 110, A: 255}, color.RGBA{R: 150, G: 190, B: 60, A: 255}, color.RGBA{R: 230, G: 150, B: 180, A: 255},
+	color.RGBA{R: 40, G: 40, B: 80, A: 255},
+}
+
+// colors gives each name one.
 func (s Sheet) colors() map[string]color.Color {
 	colors := map[string]color.Color{}
 	for _, row := range s.Rows {
 		for _, chart := range row {
 			for _, line := range chart.Lines {
-				if _, known := colors[line.Label]; !known {
-					colors[line.Label] = plotutil.DarkColors[len(colors)%len(plotutil.DarkColors)]
+				if _, known := colors[line.color()]; !known {
+					colors[line.color()] = palette[len(colors)%len(palette)]
 				}
 			}
 		}
@@ -193,7 +210,7 @@ func (c Chart) plot(colors map[string]color.Color) (*plot.Plot, error) {
 		if err != nil {
 			return nil, err
 		}
-		l.Color, l.Width, l.Dashes = colors[line.Label], vg.Points(1.5), line.Stroke.dashes()
+		l.Color, l.Width, l.Dashes = colors[line.color()], vg.Points(1.5), line.Stroke.dashes()
 		dots.Color, dots.Shape, dots.Radius = l.Color, draw.CircleGlyph{}, vg.Points(2)
 		p.Add(l, dots)
 		p.Legend.Add(line.Label, l, dots)

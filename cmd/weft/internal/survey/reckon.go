@@ -1,0 +1,72 @@
+package survey
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weft-go/weft/collective/schedule"
+	"github.com/weft-go/weft/collective/schedule/cost"
+	"github.com/weft-go/weft/internal/bench"
+)
+
+// networks are those that can be reckoned with where they are not.
+var networks = map[string]func() cost.Network{"efa": cost.EFA}
+
+// Reckon says what calls would cost on a network, by each algorithm.
+func Reckon(ctx context.Context, c Config, name string) (*Report, error) {
+	network, known := networks[name]
+	if !known {
+		return nil, fmt.Errorf("no network %q is known, only efa", name)
+	}
+	c.Algorithms, c.Memory = true, 0
+	report := &Report{Environment: bench.Describe(ctx), Simulated: name}
+	var err error
+	if report.Results, _, err = c.newResults(); err != nil {
+		return nil, err
+	}
+	return report, reckonAll(ctx, c, network(), report.Results)
+}
+
+// reckonAll fills in what calls would cost. Many ranks take seconds, so all cores do it.
+func reckonAll(ctx context.Context, c Config, network cost.Network, results []*Result) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.NumCPU())
+	var done atomic.Int64
+	for _, r := range results {
+		group.Go(func() error {
+			if err := context.Cause(ctx); err != nil {
+				return err
+			}
+			c.progress(len(results), int(done.Load()), fmt.Sprintf("%s on %d ranks", r.Collective, r.Ranks))
+			defer done.Add(1)
+			return reckon(network, r)
+		})
+	}
+	return group.Wait()
+}
+
+func reckon(network cost.Network, r *Result) error {
+	kind, err := schedule.ParseCollective(r.Collective)
+	if err != nil {
+		return err
+	}
+	call, err := callOf(kind, r.Ranks, r.Bytes)
+	if err != nil {
+		return err
+	}
+	for i := range r.Algorithms {
+		if call.Algorithm, err = schedule.ParseAlgorithm(r.Algorithms[i].Name); err != nil {
+			return err
+		}
+		took, err := cost.Cost(call, element, network)
+		if err != nil {
+			return err
+		}
+		r.Algorithms[i].Predicted = took.Seconds() * 1e6
+	}
+	return nil
+}
