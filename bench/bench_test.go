@@ -38,11 +38,6 @@ func TestFlagsAreChecked(t *testing.T) {
 	}
 }
 
-func TestMedian(t *testing.T) {
-	require.Equal(t, 3.0, bench.Median([]float64{9, 3, 1}))
-	require.Equal(t, 2.0, bench.Median([]float64{9, 3, 1, 1}))
-}
-
 func TestTargets(t *testing.T) {
 	weft := series{Mean: []float64{12, 24, 30}, Typical: []float64{11, 22, 33}}
 	for _, c := range []struct {

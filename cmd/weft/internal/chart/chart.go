@@ -191,7 +191,7 @@ func (c Chart) plot(colors map[string]color.Color) (*plot.Plot, error) {
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = c.Title, c.X, c.Y
 	p.Title.TextStyle.Font.Size = font.Points(11)
-	p.Legend.Top, p.Legend.Left = true, true
+	p.Legend.Top = true
 	p.Legend.TextStyle.Font.Size = font.Points(8)
 	var xs, ys []float64
 	p.Add(plotter.NewGrid())
@@ -218,9 +218,10 @@ func (c Chart) plot(colors map[string]color.Color) (*plot.Plot, error) {
 	if len(xs) == 0 {
 		return nil, nil
 	}
-	// Room around the points, and an axis where there is only one.
-	p.X.Min, p.X.Max = slices.Min(xs)/1.3, slices.Max(xs)*1.3
-	p.Y.Min, p.Y.Max = slices.Min(ys)/2, slices.Max(ys)*20 // for the legend
+	// Room around the points, for the legend at the right, and an axis where there is only one.
+	least, most := slices.Min(xs), slices.Max(xs)
+	p.X.Min, p.X.Max = least/1.3, most*1.3*math.Pow(max(most/least, 2), 0.6)
+	p.Y.Min, p.Y.Max = slices.Min(ys)/2, slices.Max(ys)*2
 	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
 	p.X.Tick.Marker = plot.ConstantTicks(c.marks(xs))
 	p.Y.Tick.Marker = plot.LogTicks{Prec: -1}

@@ -43,24 +43,38 @@ func reckonAll(ctx context.Context, c Config, network cost.Network, results []*R
 			}
 			c.progress(len(results), int(done.Load()), fmt.Sprintf("%s on %d ranks", r.Collective, r.Ranks))
 			defer done.Add(1)
-			return reckon(network, r)
+			return reckon(ctx, network, r)
 		})
 	}
 	return group.Wait()
 }
 
-func reckon(network cost.Network, r *Result) error {
+// mostPieces is how many pieces what a rank puts is cut into, so that the plans of many ranks
+// are not too much to be carried out.
+const mostPieces = 64
+
+func reckon(ctx context.Context, network cost.Network, r *Result) error {
 	kind, err := schedule.ParseCollective(r.Collective)
 	if err != nil {
 		return err
 	}
-	call, err := callOf(kind, r.Ranks, r.Bytes)
-	if err != nil {
-		return err
-	}
 	for i := range r.Algorithms {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		call, err := callOf(kind, r.Ranks, r.Bytes)
+		if err != nil {
+			return err
+		}
 		if call.Algorithm, err = schedule.ParseAlgorithm(r.Algorithms[i].Name); err != nil {
 			return err
+		}
+		totals, err := call.Totals()
+		if err != nil {
+			return err
+		}
+		if call.Chunk > 0 {
+			call.Chunk = max(call.Chunk, totals.Most/mostPieces)
 		}
 		took, err := cost.Cost(call, element, network)
 		if err != nil {
