@@ -164,10 +164,18 @@ func (l Line) color() string {
 
 // palette has colors that can be told apart.
 var palette = []color.Color{
-	color.RGBA{R: 24, G: 90, B: 169, A: 255}, color.RGBA{R: 238, G: 46, B: 47, A: 255}, color.RGBA{G: 140, B: 72, A: 255},
-	color.RGBA{R: 244, G: 125, B: 35, A: 255}, color.RGBA{R: 102, G: 44, B: 145, A: 255}, color.RGBA{R: 90, G: 60, B: 30, A: 255},
-	color.RGBA{R: 180, G: 56, B: 148, A: 255}, color.RGBA{G: 170, B: 190, A: 255}, color.RGBA{R: 130, G: 130, A: 255},
-	color.RGBA{R: 110, G: 110, B: 110, A: 255}, color.RGBA{R: 150, G: 190, B: 60, A: 255}, color.RGBA{R: 230, G: 150, B: 180, A: 255},
+	color.RGBA{R: 24, G: 90, B: 169, A: 255},
+	color.RGBA{R: 238, G: 46, B: 47, A: 255},
+	color.RGBA{R: 0, G: 140, B: 72, A: 255},
+	color.RGBA{R: 244, G: 125, B: 35, A: 255},
+	color.RGBA{R: 102, G: 44, B: 145, A: 255},
+	color.RGBA{R: 90, G: 60, B: 30, A: 255},
+	color.RGBA{R: 180, G: 56, B: 148, A: 255},
+	color.RGBA{R: 0, G: 170, B: 190, A: 255},
+	color.RGBA{R: 130, G: 130, B: 0, A: 255},
+	color.RGBA{R: 110, G: 110, B: 110, A: 255},
+	color.RGBA{R: 150, G: 190, B: 60, A: 255},
+	color.RGBA{R: 230, G: 150, B: 180, A: 255},
 	color.RGBA{R: 40, G: 40, B: 80, A: 255},
 }
 

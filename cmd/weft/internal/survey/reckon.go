@@ -28,25 +28,42 @@ func Reckon(ctx context.Context, c Config, name string) (*Report, error) {
 	if report.Results, _, err = c.newResults(); err != nil {
 		return nil, err
 	}
-	return report, reckonAll(ctx, c, network(), report.Results)
+	if err := reckonAll(ctx, c, network(), report.Results); err != nil {
+		return nil, err
+	}
+	return report, nil
 }
 
 // reckonAll fills in what calls would cost. Many ranks take seconds, so all cores do it.
+// After an error the results are not to be looked at.
 func reckonAll(ctx context.Context, c Config, network cost.Network, results []*Result) error {
-	group, ctx := errgroup.WithContext(ctx)
+	group, working := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.NumCPU())
 	var done atomic.Int64
-	for _, r := range results {
+	start := func(r *Result) {
 		group.Go(func() error {
-			if err := context.Cause(ctx); err != nil {
+			if err := context.Cause(working); err != nil {
 				return err
 			}
 			c.progress(len(results), int(done.Load()), fmt.Sprintf("%s on %d ranks", r.Collective, r.Ranks))
 			defer done.Add(1)
-			return reckon(ctx, network, r)
+			return reckon(working, network, r)
 		})
 	}
-	return group.Wait()
+	ended := make(chan error, 1)
+	go func() {
+		for _, r := range results {
+			start(r)
+		}
+		ended <- group.Wait()
+	}()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+		// Calls of many ranks, which nothing interrupts, end with the process.
+		return context.Cause(ctx)
+	}
 }
 
 // mostPieces is how many pieces what a rank puts is cut into, so that the plans of many ranks

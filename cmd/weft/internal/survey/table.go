@@ -39,11 +39,11 @@ func (r *Report) Print(w io.Writer) error {
 }
 
 // rows prints aligned columns.
-func rows(w io.Writer, head string, print func(row func(cells ...string))) error {
+func rows(w io.Writer, head string, fill func(row func(cells ...string))) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	row := func(cells ...string) { fmt.Fprintln(t, strings.Join(cells, "\t")+"\t") }
 	row(strings.Split(head, ",")...)
-	print(row)
+	fill(row)
 	return t.Flush()
 }
 
