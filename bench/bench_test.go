@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weft-go/weft/internal/bench"
 )
 
 func TestMain(m *testing.M) {
@@ -34,11 +36,6 @@ func TestFlagsAreChecked(t *testing.T) {
 		require.Empty(t, stdout.String())
 		require.NotEmpty(t, stderr.String())
 	}
-}
-
-func TestMedian(t *testing.T) {
-	require.Equal(t, 3.0, median([]float64{9, 3, 1}))
-	require.Equal(t, 2.0, median([]float64{9, 3, 1, 1}))
 }
 
 func TestTargets(t *testing.T) {
@@ -76,9 +73,9 @@ P1 shm 8 B ping-pong: fi_pingpong was not run: no such file
 `, text.String())
 
 	file := filepath.Join(t.TempDir(), "report.json")
-	want := report{Environment: describeEnvironment(context.Background()), Rounds: 3, Results: []result{r}}
-	require.NotEqual(t, unknown, want.Environment.Kernel)
-	require.NotEqual(t, unknown, want.Environment.Processor)
+	want := report{Environment: bench.Describe(context.Background()), Rounds: 3, Results: []result{r}}
+	require.NotEqual(t, bench.Unknown, want.Environment.Kernel)
+	require.NotEqual(t, bench.Unknown, want.Environment.Processor)
 	require.NoError(t, want.write(file))
 	content, err := os.ReadFile(file)
 	require.NoError(t, err)
@@ -88,9 +85,11 @@ P1 shm 8 B ping-pong: fi_pingpong was not run: no such file
 }
 
 func TestFailureIsReported(t *testing.T) {
-	failing := func(context.Context, *tools, order) (sample, error) { return sample{}, context.DeadlineExceeded }
+	failing := func(context.Context, *tools, order) (bench.Sample, error) {
+		return bench.Sample{}, context.DeadlineExceeded
+	}
 	b := benchmark{id: "P0", provider: "none", work: "nothing", weft: failing}
-	r := b.run(context.Background(), nil, leastRounds)
+	r := b.run(context.Background(), nil, bench.LeastRounds)
 	require.True(t, r.failed())
 	var text bytes.Buffer
 	r.print(&text)

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"time"
+
+	"github.com/weft-go/weft/internal/bench"
 )
 
 // benchmark is one piece of work, done by weft and by baselines.
@@ -23,16 +25,7 @@ type benchmark struct {
 
 // measure does the work once, in processes of its own, and returns what it
 // took.
-type measure func(ctx context.Context, t *tools, o order) (sample, error)
-
-// sample is what one run took: seconds an operation, or operations a second, as
-// the unit says.
-type sample struct {
-	mean float64 // of the whole run
-	// typical is the median of equal parts of the run, 0 where the program
-	// tells only the mean.
-	typical float64
-}
+type measure func(ctx context.Context, t *tools, o order) (bench.Sample, error)
 
 // baseline is what weft is compared with, and the target of the ratio weft to
 // baseline: at most the limit for a time, at least for a rate, and none if it
@@ -54,9 +47,6 @@ var (
 	microseconds = unit{name: "us", scale: 1e6}
 	millions     = unit{name: "M/s", scale: 1e-6, rate: true}
 )
-
-// errNotHere is the reason why a baseline cannot be run on this machine.
-type errNotHere struct{ error }
 
 func (b benchmark) name() string { return b.id + " " + b.provider + " " + b.work }
 
@@ -152,21 +142,21 @@ func (program pairProgram) run(ctx context.Context, t *tools, o order) (measurem
 }
 
 func perOperation(program pairProgram) measure {
-	return func(ctx context.Context, t *tools, o order) (sample, error) {
+	return func(ctx context.Context, t *tools, o order) (bench.Sample, error) {
 		m, err := program.run(ctx, t, o)
-		return sample{
-			mean:    m.elapsed.Seconds() / float64(m.operations),
-			typical: m.part.Seconds() / float64(m.partOperations),
+		return bench.Sample{
+			Mean:    m.elapsed.Seconds() / float64(m.operations),
+			Typical: m.part.Seconds() / float64(m.partOperations),
 		}, err
 	}
 }
 
 func operationsPerSecond(program pairProgram) measure {
-	return func(ctx context.Context, t *tools, o order) (sample, error) {
+	return func(ctx context.Context, t *tools, o order) (bench.Sample, error) {
 		m, err := program.run(ctx, t, o)
-		return sample{
-			mean:    float64(m.operations) / m.elapsed.Seconds(),
-			typical: float64(m.partOperations) / m.part.Seconds(),
+		return bench.Sample{
+			Mean:    float64(m.operations) / m.elapsed.Seconds(),
+			Typical: float64(m.partOperations) / m.part.Seconds(),
 		}, err
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weft-go/weft/fabric"
+	"github.com/weft-go/weft/internal/bench"
 	"github.com/weft-go/weft/internal/testenv"
 )
 
@@ -165,7 +166,7 @@ func usable(provider string) error {
 	if provider == "efa" {
 		launcher, err := withEFA()
 		if err == nil {
-			_, err = output(context.Background(), append(launcher, "true"))
+			_, err = bench.Output(context.Background(), append(launcher, "true"))
 		}
 		return err
 	}
@@ -182,7 +183,7 @@ func TestFiguresHaveLimits(t *testing.T) {
 		label:   "TCP", weft: values(3, 5, 7), baseline: values(1, 1, 1),
 	}
 	b := benchmark{id: "P0", provider: "none", work: "nothing", order: order{count: 9}, figures: &s}
-	r := b.run(context.Background(), nil, leastRounds)
+	r := b.run(context.Background(), nil, bench.LeastRounds)
 	require.False(t, r.failed())
 	var text bytes.Buffer
 	r.print(&text)
@@ -192,7 +193,7 @@ P0 none nothing: free: TCP 1.00 KiB, weft 7.00 KiB (no target)  [9 connections, 
 `, text.String())
 
 	s.baseline = values(1)
-	r = b.run(context.Background(), nil, leastRounds)
+	r = b.run(context.Background(), nil, bench.LeastRounds)
 	require.True(t, r.failed())
 }
 

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/weft-go/weft/internal/bench"
 )
 
 // The benchmarks of libfabric's efa provider on the emulated device, beside the same
@@ -43,14 +45,14 @@ func withEFA() ([]string, error) {
 
 // over has a measure made of a program on a provider.
 func over(provider string, program pairProgram, made func(pairProgram) measure) measure {
-	return func(ctx context.Context, t *tools, o order) (sample, error) {
+	return func(ctx context.Context, t *tools, o order) (bench.Sample, error) {
 		o.provider, o.source = provider, ipSource(provider)
 		if provider != "efa" {
 			return made(program)(ctx, t, o)
 		}
 		launcher, err := withEFA()
 		if err != nil {
-			return sample{}, err
+			return bench.Sample{}, err
 		}
 		return made(onDevice(program, launcher))(ctx, t, o)
 	}

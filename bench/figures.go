@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+
+	"github.com/weft-go/weft/internal/bench"
 )
 
 // figure is something that has a limit of its own, and no ratio: a baseline is
@@ -51,14 +53,14 @@ func (s figureSet) run(ctx context.Context, t *tools, o order, rounds int) ([]fi
 	}
 	for i := range figures {
 		f := &figures[i]
-		f.Met = f.Limit == 0 || median(f.Weft) <= f.Limit
+		f.Met = f.Limit == 0 || bench.Median(f.Weft) <= f.Limit
 	}
 	return figures, nil
 }
 
 func (f figure) print(w io.Writer, r result) {
 	fmt.Fprintf(w, "%s: %s: %s %.2f %s, weft %.2f %s %s  [%d connections, %d rounds: %.2f to %.2f]\n",
-		r.Name, f.Name, r.Label, median(f.Baseline), f.Unit, median(f.Weft), f.Unit, verdict(f.Limit, false, f.Met),
+		r.Name, f.Name, r.Label, bench.Median(f.Baseline), f.Unit, bench.Median(f.Weft), f.Unit, verdict(f.Limit, false, f.Met),
 		r.Messages, len(f.Weft), slices.Min(f.Weft), slices.Max(f.Weft))
 }
 

@@ -9,18 +9,20 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/weft-go/weft/internal/bench"
 )
 
 // fiPingpong runs libfabric's own program, which sends short messages by
 // fi_tinject, and returns the seconds of half a round trip.
-func fiPingpong(ctx context.Context, _ *tools, o order) (sample, error) {
+func fiPingpong(ctx context.Context, _ *tools, o order) (bench.Sample, error) {
 	program, err := exec.LookPath("fi_pingpong")
 	if err != nil {
-		return sample{}, errNotHere{err}
+		return bench.Sample{}, bench.NotHereError{Err: err}
 	}
 	port, err := freePort()
 	if err != nil {
-		return sample{}, err
+		return bench.Sample{}, err
 	}
 	ctx, stop := context.WithTimeout(ctx, o.deadline+grace)
 	defer stop()
@@ -30,18 +32,18 @@ func fiPingpong(ctx context.Context, _ *tools, o order) (sample, error) {
 	}
 	server, err := startProcess(ctx, append(common, "-B", port))
 	if err != nil {
-		return sample{}, err
+		return bench.Sample{}, err
 	}
 	text, err := pingUntilHeard(ctx, append(common, "-P", port, "127.0.0.1"))
 	if err != nil {
 		stop()
-		return sample{}, errors.Join(err, server.wait())
+		return bench.Sample{}, errors.Join(err, server.wait())
 	}
 	if err := server.wait(); err != nil {
-		return sample{}, fmt.Errorf("server: %w", err)
+		return bench.Sample{}, fmt.Errorf("server: %w", err)
 	}
 	seconds, err := parseFiPingpong(text)
-	return sample{mean: seconds}, err
+	return bench.Sample{Mean: seconds}, err
 }
 
 // pingUntilHeard starts the client again while its server is not listening yet,

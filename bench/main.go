@@ -15,6 +15,8 @@ import (
 	"os/signal"
 	"regexp"
 	"syscall"
+
+	"github.com/weft-go/weft/internal/bench"
 )
 
 func main() {
@@ -37,14 +39,12 @@ func playPart() {
 	}
 }
 
-const leastRounds = 5
-
 // runBenchmarks is the program without the process around it.
 func runBenchmarks(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	pattern := flags.String("run", "", "only the benchmarks whose name matches this `regexp`")
-	rounds := flags.Int("rounds", 7, fmt.Sprintf("`number` of rounds, at least %d", leastRounds))
+	rounds := flags.Int("rounds", 7, fmt.Sprintf("`number` of rounds, at least %d", bench.LeastRounds))
 	folder := flags.String("profile", "", "after the rounds, run weft once more and write profiles of both sides to this `folder`")
 	file := flags.String("json", "", "write the results to this `file` too")
 	if err := flags.Parse(args); err != nil {
@@ -55,8 +55,8 @@ func runBenchmarks(ctx context.Context, args []string, stdout, stderr io.Writer)
 	case err != nil:
 		fmt.Fprintf(stderr, "bench: -run: %v\n", err)
 		return 2
-	case *rounds < leastRounds:
-		fmt.Fprintf(stderr, "bench: -rounds %d: a median needs at least %d\n", *rounds, leastRounds)
+	case *rounds < bench.LeastRounds:
+		fmt.Fprintf(stderr, "bench: -rounds %d: a median needs at least %d\n", *rounds, bench.LeastRounds)
 		return 2
 	case flags.NArg() > 0:
 		fmt.Fprintf(stderr, "bench: %q is not a flag\n", flags.Arg(0))
@@ -83,8 +83,8 @@ func runBenchmarks(ctx context.Context, args []string, stdout, stderr io.Writer)
 			return 1
 		}
 	}
-	document := report{Environment: describeEnvironment(ctx), Rounds: *rounds}
-	document.Environment.print(stdout)
+	document := report{Environment: bench.Describe(ctx), Rounds: *rounds}
+	document.Environment.Print(stdout)
 	code := 0
 	for _, b := range chosen {
 		result := b.run(ctx, tools, *rounds)

@@ -2,17 +2,16 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/weft-go/weft/internal/bench"
 )
 
 // process is one side of a benchmark, seen by the runner.
@@ -20,14 +19,14 @@ type process struct {
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
 	stdout *bufio.Reader
-	stderr complaint
+	stderr bench.Complaint
 }
 
 // startProcess starts a side. It ends with ctx, at first by SIGTERM, so that a
 // provider can clean up.
 func startProcess(ctx context.Context, command []string) (*process, error) {
 	p := &process{cmd: exec.CommandContext(ctx, command[0], command[1:]...)}
-	p.cmd.Env = sideEnvironment()
+	p.cmd.Env = bench.Settings()
 	p.cmd.Stderr = &p.stderr
 	p.cmd.Cancel = func() error { return p.cmd.Process.Signal(syscall.SIGTERM) }
 	p.cmd.WaitDelay = 2 * time.Second
@@ -41,12 +40,6 @@ func startProcess(ctx context.Context, command []string) (*process, error) {
 	}
 	p.stdin, p.stdout = stdin, bufio.NewReaderSize(stdout, 4096)
 	return p, p.cmd.Start()
-}
-
-// sideEnvironment is what every process that loads libfabric gets.
-func sideEnvironment() []string {
-	// A dependency of Debian's libfabric catches SIGSEGV and hides traces.
-	return append(os.Environ(), "IPATH_NO_BACKTRACE=1")
 }
 
 // expect reads a line that begins with the word, and returns its other fields.
@@ -72,33 +65,12 @@ func (p *process) wait() error {
 	p.stdin.Close()
 	err := p.cmd.Wait()
 	if err != nil {
-		removeSharedMemory(p.cmd.Process.Pid)
+		bench.RemoveSharedMemory(p.cmd.Process.Pid)
 		if said := strings.TrimSpace(p.stderr.String()); said != "" {
 			err = fmt.Errorf("%w: %s", err, said)
 		}
 	}
 	return err
-}
-
-// removeSharedMemory removes what the shm provider names after a process that
-// could not do it itself.
-func removeSharedMemory(pid int) {
-	names, _ := filepath.Glob(fmt.Sprintf("/dev/shm/%d:*", pid))
-	for _, name := range names {
-		os.Remove(name)
-	}
-}
-
-// complaint keeps the beginning of what a process writes to stderr: the first
-// complaint says what went wrong.
-type complaint struct{ bytes.Buffer }
-
-func (c *complaint) Write(b []byte) (int, error) {
-	const most = 4096
-	if room := most - c.Len(); room > 0 {
-		c.Buffer.Write(b[:min(room, len(b))])
-	}
-	return len(b), nil
 }
 
 // both does the same with two processes at once. The first error ends the other

@@ -6,13 +6,15 @@ import (
 	"io"
 	"os"
 	"slices"
+
+	"github.com/weft-go/weft/internal/bench"
 )
 
 // report is what -json writes.
 type report struct {
-	Environment environment `json:"environment"`
-	Rounds      int         `json:"rounds"`
-	Results     []result    `json:"results"`
+	Environment bench.Environment `json:"environment"`
+	Rounds      int               `json:"rounds"`
+	Results     []result          `json:"results"`
 }
 
 // result is what became of one benchmark.
@@ -53,10 +55,10 @@ type series struct {
 	Typical []float64 `json:"typical,omitempty"`
 }
 
-func (s *series) add(value sample, u unit) {
-	s.Mean = append(s.Mean, value.mean*u.scale)
-	if value.typical != 0 {
-		s.Typical = append(s.Typical, value.typical*u.scale)
+func (s *series) add(value bench.Sample, u unit) {
+	s.Mean = append(s.Mean, value.Mean*u.scale)
+	if value.Typical != 0 {
+		s.Typical = append(s.Typical, value.Typical*u.scale)
 	}
 }
 

@@ -5,8 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
+
+	"github.com/weft-go/weft/internal/bench"
 )
 
 // run alternates the baselines with weft, one after the other, rounds times.
@@ -34,7 +35,7 @@ func (b benchmark) run(ctx context.Context, t *tools, rounds int) result {
 				continue
 			}
 			value, err := base.measure(ctx, t, b.order)
-			var notHere errNotHere
+			var notHere bench.NotHereError
 			switch {
 			case errors.As(err, &notHere):
 				c.NotHere = notHere.Error()
@@ -70,10 +71,8 @@ func (c *comparison) conclude(weft series) {
 	if len(theirs) == 0 {
 		mine, theirs = weft.Mean, c.Mean
 	}
-	for i := range theirs {
-		c.Ratios = append(c.Ratios, mine[i]/theirs[i])
-	}
-	c.Value, c.Weft, c.Ratio = median(theirs), median(mine), median(c.Ratios)
+	c.Ratios = bench.Ratios(mine, theirs)
+	c.Value, c.Weft, c.Ratio = bench.Median(theirs), bench.Median(mine), bench.Median(c.Ratios)
 	switch {
 	case c.Limit == 0:
 		c.Met = true
@@ -102,13 +101,4 @@ func (b benchmark) profile(ctx context.Context, t *tools, folder string) (files 
 		_, err = b.weft(ctx, &watched, o)
 	}
 	return watched.profile + "-*.pprof", err
-}
-
-func median(values []float64) float64 {
-	sorted := slices.Sorted(slices.Values(values))
-	n := len(sorted)
-	if n%2 == 1 {
-		return sorted[n/2]
-	}
-	return (sorted[n/2-1] + sorted[n/2]) / 2
 }

@@ -157,8 +157,8 @@ func TestFiPingpong(t *testing.T) {
 	o.count = 10_000
 	s, err := fiPingpong(context.Background(), nil, o)
 	require.NoError(t, err)
-	require.Positive(t, s.mean)
-	require.Zero(t, s.typical)
+	require.Positive(t, s.Mean)
+	require.Zero(t, s.Typical)
 }
 
 func TestFiPingpongFigures(t *testing.T) {

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+
+	"github.com/weft-go/weft/internal/bench"
 )
 
 // From which length on a message is better announced than sent along: the same
@@ -24,7 +26,7 @@ func thresholdBenchmarks() []benchmark {
 				b := benchmark{
 					id: "limit", provider: on.provider, work: fmt.Sprintf("%d B %s", size, over.one),
 					order: orderFor(pingPongWork, on.provider, on.count, 1), unit: microseconds, weft: made,
-					baselines: []baseline{{over.two, func(ctx context.Context, t *tools, o order) (sample, error) {
+					baselines: []baseline{{over.two, func(ctx context.Context, t *tools, o order) (bench.Sample, error) {
 						o.two = true
 						return made(ctx, t, o)
 					}, 0}},

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
+
+	"github.com/weft-go/weft/internal/bench"
 )
 
 //go:embed c/*.c c/*.h
@@ -71,12 +71,12 @@ func buildTwin(ctx context.Context, folder, program string) error {
 		words("CC", "cc"), []string{"-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror"},
 		cflags, sources, []string{"-o", program}, libs,
 	)
-	_, err = output(ctx, compile)
+	_, err = bench.Output(ctx, compile)
 	return err
 }
 
 func libfabricFlags(ctx context.Context, which string) ([]string, error) {
-	text, err := output(ctx, append(words("PKG_CONFIG", "pkg-config"), which, "libfabric"))
+	text, err := bench.Output(ctx, append(words("PKG_CONFIG", "pkg-config"), which, "libfabric"))
 	return strings.Fields(text), err
 }
 
@@ -86,18 +86,4 @@ func words(variable, otherwise string) []string {
 		return w
 	}
 	return []string{otherwise}
-}
-
-// output runs a command that takes no time worth mentioning.
-func output(ctx context.Context, command []string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-	var said complaint
-	cmd.Stderr = &said
-	out, err := cmd.Output()
-	if err != nil {
-		return "", fmt.Errorf("%s: %w: %s", command[0], err, strings.TrimSpace(said.String()))
-	}
-	return strings.TrimSpace(string(out)), nil
 }

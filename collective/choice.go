@@ -1,12 +1,16 @@
 package collective
 
-import "github.com/weft-go/weft/collective/schedule"
+import (
+	"fmt"
+
+	"github.com/weft-go/weft/collective/schedule"
+)
 
 // options are those for a call of so many bytes, as the program has adjusted them.
 func (g *group) options(kind schedule.Collective, bytes, element int, commutative bool, adjust []Option) (schedule.Options, error) {
 	o := schedule.Options{Fanout: g.config.Fanout, Commutative: commutative, Algorithm: g.config.Algorithms[kind]}
 	if o.Algorithm == schedule.Default {
-		o.Algorithm = choose(kind, g.size, bytes, commutative)
+		o.Algorithm = g.table.choose(kind, bytes, commutative)
 	}
 	if o.Algorithm != schedule.Default && !commutative && !schedule.KeepsOrder(kind, o.Algorithm) {
 		o.Algorithm = schedule.Default
@@ -35,23 +39,94 @@ func adjusted(o schedule.Options, adjust []Option) schedule.Options {
 	return o
 }
 
+// Choice is a line of a table of algorithms: calls of the collective are done by the
+// algorithm where there are at least so many ranks, and at least so many bytes. The bytes are
+// those of what one rank gives to another: all of a Bcast, Reduce or Allreduce, and
+// otherwise the block of a rank. Of the lines that fit, the last one counts; where operands
+// must not change places, the last one that keeps their order.
+type Choice struct {
+	Collective   schedule.Collective
+	Ranks, Bytes int
+	Algorithm    schedule.Algorithm
+}
+
+// String is the line as [Variable] has it.
+func (c Choice) String() string {
+	return fmt.Sprintf("%v/%d/%d=%v", c.Collective, c.Ranks, c.Bytes, c.Algorithm)
+}
+
+// check says what is wrong with a line.
+func (c Choice) check() error {
+	if c.Ranks < 0 || c.Bytes < 0 {
+		return &ArgumentError{"choice", c.String(), "at least 0 ranks and 0 bytes"}
+	}
+	return checkAlgorithm(c.Collective, c.Algorithm)
+}
+
+// long is where what goes over links begins to cost more than how often it goes.
+const long = 64<<10 + 1
+
+// usual is the table where nobody has another. weft bench collective --tune prints the one
+// that is right for a machine in this form.
+var usual = []Choice{
+	{schedule.CollectiveBcast, 5, long, schedule.ScatterAllgather},
+	{schedule.CollectiveAllreduce, 0, long, schedule.Rabenseifner},
+	{schedule.CollectiveAllreduce, 3, long, schedule.Ring},
+	{schedule.CollectiveGather, 0, long, schedule.Direct},
+	{schedule.CollectiveScatter, 0, long, schedule.Direct},
+	{schedule.CollectiveAllgather, 3, long, schedule.Ring},
+	{schedule.CollectiveReduceScatter, 3, long, schedule.Ring},
+}
+
+// table has the lines of each collective that fit a number of ranks.
+type table [][]Choice
+
+// newTable takes the usual lines, and then those of the configuration.
+func newTable(config Config, size int) table {
+	t := make(table, len(schedule.Collectives())+1)
+	for _, lines := range [][]Choice{usual, config.Choices} {
+		for _, c := range lines {
+			if c.Ranks <= size {
+				t[c.Collective] = append(t[c.Collective], c)
+			}
+		}
+	}
+	return t
+}
+
 // choose is the algorithm for a call of so many bytes where nobody says which.
-func choose(kind schedule.Collective, size, bytes int, commutative bool) schedule.Algorithm {
-	const long = 64 << 10
-	switch {
-	case bytes <= long:
-	case kind == schedule.CollectiveAllreduce && commutative && size > 2:
-		return schedule.Ring
-	case kind == schedule.CollectiveAllreduce:
-		return schedule.Rabenseifner
-	case kind == schedule.CollectiveBcast && size > 4:
-		return schedule.ScatterAllgather
-	case kind == schedule.CollectiveGather || kind == schedule.CollectiveScatter:
-		return schedule.Direct
-	case kind == schedule.CollectiveAllgather && size > 2:
-		return schedule.Ring
-	case kind == schedule.CollectiveReduceScatter && commutative && size > 2:
-		return schedule.Ring
+func (t table) choose(kind schedule.Collective, bytes int, commutative bool) schedule.Algorithm {
+	lines := t[kind]
+	for i := len(lines) - 1; i >= 0; i-- {
+		c := &lines[i]
+		if c.Bytes <= bytes && (commutative || c.Algorithm == schedule.Default || schedule.KeepsOrder(kind, c.Algorithm)) {
+			return c.Algorithm
+		}
 	}
 	return schedule.Default
+}
+
+// Options are those with which a call on so many ranks is planned, in which one rank gives so
+// many bytes to another, in elements of a size, where the communicator has this configuration
+// and the call has no option of its own. Errors: *ConfigError, *ArgumentError.
+func (c Config) Options(kind schedule.Collective, size, bytes, element int, commutative bool) (schedule.Options, error) {
+	var o schedule.Options
+	if err := checkAlgorithm(kind, schedule.Default); err != nil {
+		return o, err
+	}
+	c, err := c.withDefaults()
+	if err != nil {
+		return o, err
+	}
+	g := group{size: size, config: c, table: newTable(c, size)}
+	o, err = g.options(kind, bytes, max(element, 1), commutative, nil)
+	if err != nil {
+		return o, err
+	}
+	for _, a := range schedule.Algorithms(kind) {
+		if o.Algorithm == schedule.Default && (commutative || schedule.KeepsOrder(kind, a)) {
+			o.Algorithm = a
+		}
+	}
+	return o, nil
 }

@@ -31,6 +31,9 @@ type Config struct {
 	// Algorithms ("allreduce=ring" and so on) are those to take; of others, one is chosen
 	// by size.
 	Algorithms map[schedule.Collective]schedule.Algorithm
+	// Choices ("allreduce/3/65537=ring" and so on, for 3 ranks and 65,537 bytes or more) are
+	// lines behind those of the table by which algorithms are chosen.
+	Choices []Choice
 }
 
 const (
@@ -58,11 +61,18 @@ func Configure(c *comm.Comm, config Config) error {
 
 // withDefaults fills in what is not set: from the variable, and then the defaults.
 func (c Config) withDefaults() (Config, error) {
-	algorithms := c.Algorithms
-	c.Algorithms = make(map[schedule.Collective]schedule.Algorithm)
+	algorithms, choices := c.Algorithms, c.Choices
+	c.Algorithms, c.Choices = make(map[schedule.Collective]schedule.Algorithm), nil
 	if err := c.parse(os.Getenv(Variable)); err != nil {
 		return c, err
 	}
+	for _, line := range choices {
+		if err := line.check(); err != nil {
+			return c, err
+		}
+		delete(c.Algorithms, line.Collective)
+	}
+	c.Choices = append(c.Choices, choices...)
 	for kind, a := range algorithms {
 		if err := checkAlgorithm(kind, a); err != nil {
 			return c, err
@@ -106,6 +116,14 @@ func (c *Config) parse(list string) error {
 		case "chunk":
 			number = &c.Chunk
 		default:
+			if strings.Contains(name, "/") {
+				line, err := ParseChoice(entry)
+				if err != nil {
+					return &ConfigError{Variable, err.Error()}
+				}
+				c.Choices = append(c.Choices, line)
+				continue
+			}
 			kind, err := schedule.ParseCollective(name)
 			if err != nil {
 				return &ConfigError{Variable, fmt.Sprintf("%q, want fanout, cache-pages, chunk, or a collective: %v", name, err)}
@@ -131,6 +149,41 @@ func (c *Config) parse(list string) error {
 		}
 	}
 	return nil
+}
+
+// ParseChoice returns the line of a text such as "allreduce/3/65537=ring". Errors:
+// *ArgumentError.
+func ParseChoice(text string) (Choice, error) {
+	condition, algorithm, _ := strings.Cut(strings.TrimSpace(text), "=")
+	parts := strings.Split(condition, "/")
+	wrong := func(err error) (Choice, error) {
+		want := "COLLECTIVE/RANKS/BYTES=ALGORITHM"
+		if err != nil {
+			want += fmt.Sprintf(" (%v)", err)
+		}
+		return Choice{}, &ArgumentError{"choice", strconv.Quote(text), want}
+	}
+	if len(parts) != 3 {
+		return wrong(nil)
+	}
+	var c Choice
+	var err error
+	if c.Collective, err = schedule.ParseCollective(parts[0]); err != nil {
+		return wrong(err)
+	}
+	if c.Ranks, err = strconv.Atoi(parts[1]); err != nil {
+		return wrong(nil)
+	}
+	if c.Bytes, err = strconv.Atoi(parts[2]); err != nil {
+		return wrong(nil)
+	}
+	if c.Algorithm, err = schedule.ParseAlgorithm(algorithm); err != nil {
+		return wrong(err)
+	}
+	if err = c.check(); err != nil {
+		return Choice{}, err
+	}
+	return c, nil
 }
 
 func checkAlgorithm(kind schedule.Collective, a schedule.Algorithm) error {

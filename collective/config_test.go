@@ -20,6 +20,21 @@ func TestConfig(t *testing.T) {
 		{list: " fanout=4, cache-pages=0,chunk=1000,", want: Config{Fanout: 4, CachePages: 0, Chunk: 1000}},
 		{list: "fanout=4,allreduce=ring", given: Config{Fanout: 3}, want: Config{Fanout: 3, CachePages: 32, Chunk: 256 << 10, Algorithms: ring}},
 		{list: "allreduce=direct", given: Config{CachePages: -5, Algorithms: ring}, want: Config{Fanout: 2, Chunk: 256 << 10, Algorithms: ring}},
+		{
+			list: "allreduce/3/65537=ring,bcast=tree", given: Config{Choices: []Choice{{schedule.CollectiveBcast, 4, 0, schedule.Tree}}},
+			want: Config{Fanout: 2, CachePages: 32, Chunk: 256 << 10, Choices: []Choice{
+				{schedule.CollectiveAllreduce, 3, 65537, schedule.Ring},
+				{schedule.CollectiveBcast, 4, 0, schedule.Tree},
+			}},
+		},
+		{list: "allreduce/3=ring", fault: `choice "allreduce/3=ring", want COLLECTIVE/RANKS/BYTES=ALGORITHM`},
+		{list: "allreduce/3/many=ring", fault: `"allreduce/3/many=ring", want COLLECTIVE/RANKS/BYTES=ALGORITHM`},
+		{list: "allreduce/few/3=ring", fault: `want COLLECTIVE/RANKS/BYTES=ALGORITHM`},
+		{list: "allreduce/3/-1=ring", fault: `at least 0 ranks and 0 bytes`},
+		{list: "allsum/3/1=ring", fault: `"allsum"`},
+		{list: "allreduce/3/1", fault: `COLLECTIVE/RANKS/BYTES=ALGORITHM (`},
+		{list: "bcast/3/1=ring", fault: "ring, want one of [tree scatter-allgather], for bcast"},
+		{given: Config{Choices: []Choice{{schedule.CollectiveBarrier, 0, 0, schedule.Ring}}}, fault: "want one of [dissemination]"},
 		{list: "fan-out=4", fault: `"fan-out", want fanout, cache-pages, chunk, or a collective`},
 		{list: "fanout", fault: `"fanout", want fanout=NUMBER`},
 		{list: "fanout=two", fault: `"fanout=two", want fanout=NUMBER`},
@@ -42,5 +57,57 @@ func TestConfig(t *testing.T) {
 			got.Algorithms = nil
 		}
 		require.Equal(t, c.want, got, "%q", c.list)
+	}
+}
+
+// The last line that fits counts, and keeps the order where that matters.
+func TestOptions(t *testing.T) {
+	const small, large = 64 << 10, 64<<10 + 1
+	mine := []Choice{
+		{schedule.CollectiveAllreduce, 0, 0, schedule.ReduceBcast},
+		{schedule.CollectiveAllreduce, 4, 100, schedule.Ring},
+	}
+	for _, c := range []struct {
+		config      Config
+		kind        schedule.Collective
+		size, bytes int
+		ordered     bool
+		want        schedule.Algorithm
+	}{
+		{kind: schedule.CollectiveAllreduce, size: 8, bytes: small, want: schedule.RecursiveDoubling},
+		{kind: schedule.CollectiveAllreduce, size: 3, bytes: large, want: schedule.Ring},
+		{kind: schedule.CollectiveAllreduce, size: 2, bytes: large, want: schedule.Rabenseifner},
+		{kind: schedule.CollectiveAllreduce, size: 8, bytes: large, ordered: true, want: schedule.Rabenseifner},
+		{kind: schedule.CollectiveBcast, size: 4, bytes: large, want: schedule.Tree},
+		{kind: schedule.CollectiveBcast, size: 5, bytes: large, want: schedule.ScatterAllgather},
+		{kind: schedule.CollectiveReduce, size: 5, bytes: large, want: schedule.Tree},
+		{kind: schedule.CollectiveReduce, size: 5, bytes: large, ordered: true, want: schedule.Binomial},
+		{kind: schedule.CollectiveGather, size: 2, bytes: large, want: schedule.Direct},
+		{kind: schedule.CollectiveReduceScatter, size: 3, bytes: large, ordered: true, want: schedule.Pairwise},
+		{kind: schedule.CollectiveBarrier, size: 5, want: schedule.Dissemination},
+		{config: Config{Choices: mine}, kind: schedule.CollectiveAllreduce, size: 3, bytes: large, want: schedule.ReduceBcast},
+		{config: Config{Choices: mine}, kind: schedule.CollectiveAllreduce, size: 4, bytes: 99, want: schedule.ReduceBcast},
+		{config: Config{Choices: mine}, kind: schedule.CollectiveAllreduce, size: 4, bytes: 100, want: schedule.Ring},
+		{config: Config{Choices: mine}, kind: schedule.CollectiveAllreduce, size: 4, bytes: large, ordered: true, want: schedule.ReduceBcast},
+	} {
+		got, err := c.config.Options(c.kind, c.size, c.bytes, 4, !c.ordered)
+		require.NoError(t, err)
+		require.Equal(t, c.want, got.Algorithm, "%+v", c)
+		require.Equal(t, 2, got.Fanout)
+		require.Zero(t, got.Chunk)
+	}
+	_, err := Config{}.Options(0, 2, 8, 4, true)
+	var argument *ArgumentError
+	require.ErrorAs(t, err, &argument)
+	_, err = Config{Fanout: -1}.Options(schedule.CollectiveBcast, 2, 8, 4, true)
+	var config *ConfigError
+	require.ErrorAs(t, err, &config)
+	o, err := Config{Chunk: 1000}.Options(schedule.CollectiveBcast, 2, 2000, 4, true)
+	require.NoError(t, err)
+	require.Equal(t, 250, o.Chunk)
+	for _, line := range append(mine, usual...) {
+		got, err := ParseChoice(line.String())
+		require.NoError(t, err)
+		require.Equal(t, line, got)
 	}
 }

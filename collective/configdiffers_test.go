@@ -27,6 +27,7 @@ func TestConfigsThatDiffer(t *testing.T) {
 			{field: "Algorithms", others: Config{Algorithms: map[schedule.Collective]schedule.Algorithm{
 				schedule.CollectiveAllreduce: schedule.Ring,
 			}}},
+			{field: "Algorithms", others: Config{Choices: []Choice{{schedule.CollectiveAllreduce, 0, 0, schedule.Ring}}}},
 		} {
 			worlds := open(t, provider, 4)
 			errs := errorsOf(worlds, func(rank int, world *comm.Comm) error {

@@ -24,6 +24,7 @@ type group struct {
 	rank, size int
 	config     Config
 	given      *Config // by Configure
+	table      table   // of the algorithms
 	window     int     // of this rank, for words; -1 if there is none
 	slot       int     // bytes that a call has of the cache
 	// introduction is what the others are told of config.
@@ -132,7 +133,7 @@ func groupOf(c *comm.Comm, given *Config) (*group, error) {
 		return nil, err
 	}
 	x, err := c.Extend(func(p progress, window int) comm.Extension {
-		g := &group{comm: c, rank: c.Rank(), size: c.Size(), config: config, given: given, window: window}
+		g := &group{comm: c, rank: c.Rank(), size: c.Size(), config: config, given: given, table: newTable(config, c.Size()), window: window}
 		g.introduction = introduce(&config)
 		g.members = make([]member, g.size)
 		for i := range g.members {

@@ -34,6 +34,11 @@ func introduce(c *Config) introduction {
 		algorithms.add(int(kind))
 		algorithms.add(int(c.Algorithms[kind]))
 	}
+	for _, line := range c.Choices {
+		for _, n := range [...]int{int(line.Collective), line.Ranks, line.Bytes, int(line.Algorithm)} {
+			algorithms.add(n)
+		}
+	}
 	return introduction{
 		low:  uint64(c.CachePages) | uint64(c.Chunk)<<pagesBits,
 		high: uint64(c.Fanout)<<windowBits | uint64(algorithms)<<algorithmsBit,
@@ -57,7 +62,7 @@ func (mine introduction) differs(theirs introduction, rank int) error {
 			return &ConfigError{p.field, fmt.Sprintf("%d here and %d on rank %d; all ranks must have the same", p.mine, p.theirs, rank)}
 		}
 	}
-	return &ConfigError{"Algorithms", fmt.Sprintf("others here than on rank %d; all ranks must have the same", rank)}
+	return &ConfigError{"Algorithms", fmt.Sprintf("these, or Choices, are others than on rank %d; all ranks must have the same", rank)}
 }
 
 // hash is FNV-1a, which is the same in all processes.

@@ -7,6 +7,7 @@
 //	weft ping HOST:PORT              measure the latency to a weft ping --serve
 //	weft info                        what this machine can use, and why
 //	weft run -n N -- COMMAND         run a job of N processes on this machine
+//	weft bench collective            measure what ranks do together on this machine
 //
 // Without --listen, recv and ping --serve listen on 127.0.0.1:7465, which
 // only programs on the same machine can reach. Port 0 takes a free port; the
@@ -40,6 +41,13 @@
 // Signals are passed on to them; a second one that ends programs kills them. When
 // one fails, or weft run ends in any way, the others end, with all that is in their
 // process groups.
+//
+// weft bench collective starts jobs of ranks on this machine, in rounds, beside the same
+// calls of Open MPI where there is one, and beside what a message and a byte take two of the
+// ranks: its table has medians, and ratios with those of the single rounds behind them.
+// Calls follow each other; where ranks can leave one before all have begun, they meet before
+// each, and what counts is the rank that is in it for the longest. The --sizes of a gather,
+// scatter, allgather, reduce-scatter or alltoall are those of the block of one rank.
 //
 // A receiver replaces files of the same name when the new one is whole and
 // verified, and writes nowhere but below DIR. Names, permission bits and
@@ -81,13 +89,15 @@ cannot be started or is not there.`
 
 // commandLine is the whole of it.
 type commandLine struct {
-	Recv    recvCommand `cmd:"" help:"Receive files and folders."`
-	Send    sendCommand `cmd:"" help:"Send files and folders to a weft recv."`
-	Ping    pingCommand `cmd:"" help:"Measure the latency of messages."`
-	Info    infoCommand `cmd:"" help:"Show what this machine can use, what would be chosen, and why."`
-	Run     runCommand  `cmd:"" help:"Run a command as the ranks of a job on this machine."`
-	Keep    keepCommand `cmd:"" hidden:"" help:"End the job of a weft run that is gone."`
-	Verbose bool        `short:"v" help:"Log what is chosen and done to stderr."`
+	Recv    recvCommand  `cmd:"" help:"Receive files and folders."`
+	Send    sendCommand  `cmd:"" help:"Send files and folders to a weft recv."`
+	Ping    pingCommand  `cmd:"" help:"Measure the latency of messages."`
+	Info    infoCommand  `cmd:"" help:"Show what this machine can use, what would be chosen, and why."`
+	Run     runCommand   `cmd:"" help:"Run a command as the ranks of a job on this machine."`
+	Bench   benchCommand `cmd:"" help:"Measure what ranks do together on this machine."`
+	Keep    keepCommand  `cmd:"" hidden:"" help:"End the job of a weft run that is gone."`
+	Rank    rankCommand  `cmd:"" hidden:"" help:"Be a rank of a weft bench."`
+	Verbose bool         `short:"v" help:"Log what is chosen and done to stderr."`
 
 	Version kong.VersionFlag `help:"Print the versions of weft and of libfabric."`
 }
@@ -156,7 +166,7 @@ func usageOf(err error) error {
 	var parse *kong.ParseError
 	if errors.As(err, &parse) {
 		if node := parse.Context.Selected(); node != nil {
-			help = "weft " + node.Name + " --help"
+			help = node.FullPath() + " --help"
 		}
 	}
 	return &usageError{fmt.Sprintf("%v; see %s", err, help)}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"sync"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -41,3 +42,33 @@ func (b bar) finish() {
 		_ = b.b.Clear()
 	}
 }
+
+// steps is a progress bar of steps that have names, or nothing where stderr is not a
+// terminal.
+type steps struct {
+	mu sync.Mutex
+	b  *progressbar.ProgressBar
+}
+
+// show is called as a step begins, by any goroutine.
+func (s *steps) show(steps, done int, what string) {
+	if !onTerminal() {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.b == nil {
+		s.b = progressbar.NewOptions(steps,
+			progressbar.OptionSetWriter(os.Stderr),
+			progressbar.OptionShowCount(),
+			progressbar.OptionSetPredictTime(true),
+			progressbar.OptionFullWidth(),
+			progressbar.OptionClearOnFinish(),
+		)
+	}
+	s.b.Describe(what)
+	_ = s.b.Set(done)
+}
+
+// finish removes the bar.
+func (s *steps) finish() { bar{s.b}.finish() }

@@ -55,7 +55,7 @@ int main(int argc, char **argv)
 		double now = MPI_Wtime();
 		took[parts - 1] += now;
 		qsort(took, parts, sizeof *took, compare);
-		printf("%.12f %.12f\n", (now - begin) / (2.0 * parts * each), took[parts / 2] / (2.0 * each));
+		printf("%.12f %.12f %ld\n", (now - begin) / (2.0 * parts * each), took[parts / 2] / (2.0 * each), parts * each);
 	}
 	free(took);
 	free(out);

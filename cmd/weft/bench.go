@@ -1,0 +1,197 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weft-go/weft/cmd/weft/internal/chart"
+	"github.com/weft-go/weft/cmd/weft/internal/survey"
+	"github.com/weft-go/weft/collective/schedule"
+	"github.com/weft-go/weft/fabric"
+	"github.com/weft-go/weft/internal/bench"
+	"github.com/weft-go/weft/internal/bench/job"
+)
+
+type benchCommand struct {
+	Collective collectiveCommand `cmd:"" help:"Measure the collectives beside Open MPI's, and beside what the network allows."`
+}
+
+type collectiveCommand struct {
+	Provider    string        `default:"shm" placeholder:"NAME" help:"The provider to measure (shm)."`
+	Ranks       []int         `default:"2,4,8" placeholder:"N" help:"Numbers of ranks (2,4,8)."`
+	Sizes       []string      `default:"8,4K,1M,16M" placeholder:"BYTES" help:"What one rank gives to another (8,4K,1M,16M)."`
+	Collectives []string      `placeholder:"NAME" help:"Which collectives; without it all."`
+	Rounds      int           `default:"5" placeholder:"N" help:"How often all is measured in turn, at least 5 times."`
+	Time        time.Duration `default:"100ms" help:"How long each case is measured in each round, about."`
+	Tune        bool          `help:"Measure each algorithm, and print a table of which is the fastest where."`
+	Simulate    string        `placeholder:"WHERE" help:"here: say beside each algorithm what the simulator makes of it. efa: only reckon what each would cost there."`
+	JSON        string        `placeholder:"FILE" help:"Write the results to a file, too."`
+	Plot        []string      `sep:"none" placeholder:"FILE" help:"Draw the results to a .svg or .png; may be repeated."`
+}
+
+const (
+	simulateHere = "here"
+	simulateEFA  = "efa"
+	// mostMeasured is how many ranks a machine may have to bear.
+	mostMeasured = 256
+)
+
+// config looks at all that was asked for before anything is started.
+func (c *collectiveCommand) config() (survey.Config, error) {
+	config := survey.Config{
+		Provider: c.Provider, Rounds: c.Rounds, Time: c.Time, Simulate: c.Simulate == simulateHere,
+		Algorithms: c.Tune || c.Simulate != "", Command: []string{"weft", "rank"},
+	}
+	fail := func(format string, args ...any) (survey.Config, error) {
+		return config, &usageError{fmt.Sprintf(format, args...)}
+	}
+	mostRanks, reckoned := mostMeasured, c.Simulate == simulateEFA
+	if reckoned {
+		mostRanks = schedule.MaxSize
+	}
+	switch {
+	case c.Simulate != "" && c.Simulate != simulateHere && c.Simulate != simulateEFA:
+		return fail("--simulate is %q, it must be here or efa", c.Simulate)
+	case c.Tune && reckoned:
+		return fail("--tune takes what was measured, and --simulate efa measures nothing")
+	case c.Rounds < bench.LeastRounds:
+		return fail("--rounds is %d, it must be at least %d, for a median", c.Rounds, bench.LeastRounds)
+	case c.Time <= 0 || c.Time > time.Minute:
+		return fail("--time is %v, it must be from above 0 to 1m", c.Time)
+	}
+	for _, n := range c.Ranks {
+		if n < 2 || n > mostRanks {
+			return fail("--ranks is %d, it must be from 2 to %d", n, mostRanks)
+		}
+		if reckoned && n > 256 && n%8 != 0 {
+			return fail("--ranks is %d, above 256 it must be a multiple of 8, the ranks of a node", n)
+		}
+	}
+	for _, text := range c.Sizes {
+		bytes, err := survey.ParseSize(text)
+		if err != nil {
+			return fail("--sizes is %q, %v", text, err)
+		}
+		config.Sizes = append(config.Sizes, bytes)
+	}
+	for _, name := range c.Collectives {
+		kind, err := schedule.ParseCollective(name)
+		if err != nil {
+			return fail("--collectives is %q, there are %s", name, collectiveNames())
+		}
+		config.Collectives = append(config.Collectives, kind)
+	}
+	if len(config.Collectives) == 0 {
+		config.Collectives = schedule.Collectives()
+	}
+	for _, file := range c.Plot {
+		if err := chart.Check(file); err != nil {
+			return fail("--plot: %v", err)
+		}
+	}
+	config.Ranks = ascending(c.Ranks)
+	config.Sizes = ascending(config.Sizes)
+	config.Collectives = ascending(config.Collectives)
+	config.Memory = availableMemory() / 2
+	return config, nil
+}
+
+func ascending[T int | schedule.Collective](values []T) []T {
+	return slices.Compact(slices.Sorted(slices.Values(values)))
+}
+
+func collectiveNames() string {
+	var names []string
+	for _, kind := range schedule.Collectives() {
+		names = append(names, kind.String())
+	}
+	return strings.Join(names, ", ")
+}
+
+// Run measures, or reckons.
+func (c *collectiveCommand) Run(t *terminal) error {
+	config, err := c.config()
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible()
+	defer stop()
+	var b steps
+	config.Progress = b.show
+	var report *survey.Report
+	if c.Simulate == simulateEFA {
+		report, err = survey.Reckon(ctx, config, c.Simulate)
+	} else {
+		// Rather than by a rank that fails.
+		if _, err := fabric.Choose(fabric.Preference{Providers: []string{c.Provider}, Require: true, Logger: t.logger}); err != nil {
+			return err
+		}
+		report, err = survey.Run(ctx, config)
+	}
+	b.finish()
+	if err != nil {
+		return err
+	}
+	return c.tell(t, report)
+}
+
+// tell prints and writes what came of it.
+func (c *collectiveCommand) tell(t *terminal, report *survey.Report) error {
+	if err := report.Print(t.stdout); err != nil {
+		return err
+	}
+	if c.Tune {
+		choices, err := report.Choices()
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(t.stdout)
+		if err := survey.PrintChoices(t.stdout, choices); err != nil {
+			return err
+		}
+	}
+	if c.JSON != "" {
+		if err := report.Write(c.JSON); err != nil {
+			return fmt.Errorf("cannot write --json: %w", err)
+		}
+	}
+	for _, file := range c.Plot {
+		if err := report.Sheet().Write(file); err != nil {
+			return fmt.Errorf("cannot draw --plot %q: %w", file, err)
+		}
+	}
+	if n := report.Failures(); n > 0 {
+		return fmt.Errorf("%d of %d measurements failed; the table says why", n, len(report.Results))
+	}
+	return nil
+}
+
+// rankCommand is what weft bench starts.
+type rankCommand struct {
+	Arguments []string `arg:"" passthrough:""`
+}
+
+// Run plays a rank.
+func (c *rankCommand) Run(t *terminal) error { return job.Play(c.Arguments, t.stdout) }
+
+// availableMemory is what programs may have on this machine, in bytes, or 0 if it does not
+// say.
+func availableMemory() int {
+	text, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	for line := range bytes.Lines(text) {
+		fields := bytes.Fields(line)
+		if len(fields) >= 2 && string(fields[0]) == "MemAvailable:" {
+			kilobytes, _ := strconv.Atoi(string(fields[1]))
+			return kilobytes << 10
+		}
+	}
+	return 0
+}

@@ -1,0 +1,141 @@
+// Package survey measures the collectives of weft beside those of Open MPI and beside what
+// the network allows, says which algorithm is best where, and what calls would cost on a
+// network that is not here.
+package survey
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+
+	"github.com/weft-go/weft/internal/bench"
+)
+
+// Report is what came of a survey. Times are in microseconds.
+type Report struct {
+	Environment bench.Environment `json:"environment"`
+	// Provider is what was measured, or Simulated the network that was reckoned with.
+	Provider  string `json:"provider,omitempty"`
+	Simulated string `json:"simulated,omitempty"`
+	OpenMPI   string `json:"open_mpi,omitempty"` // its version
+	Rounds    int    `json:"rounds,omitempty"`
+	// Seconds is how long each case was measured in each round.
+	Seconds float64 `json:"seconds,omitempty"`
+	// Network is what two ranks say about it, by bytes.
+	Network []Probe   `json:"network,omitempty"`
+	Results []*Result `json:"results"`
+	// Missing is what was not measured.
+	Missing []Missing `json:"missing,omitempty"`
+}
+
+// Probe is what a message, a call of two ranks and a byte take, by round.
+type Probe struct {
+	Bytes int `json:"bytes"`
+	// Message is half a round trip.
+	Message Series `json:"message_us"`
+	Combine Series `json:"combine_us"`
+	Copy    Series `json:"copy_us"`
+	// Exchange is a call in which two ranks put to each other; Empty one that puts nothing,
+	// and Stream what a put takes a rank where many follow each other. They are measured
+	// for the simulation.
+	Exchange Series `json:"exchange_us,omitempty"`
+	Empty    Series `json:"empty_us,omitempty"`
+	Stream   Series `json:"stream_us,omitempty"`
+}
+
+// Result is one collective, on so many ranks, with so many bytes.
+type Result struct {
+	Collective string `json:"collective"`
+	Ranks      int    `json:"ranks"`
+	Bytes      int    `json:"bytes"`
+	// Algorithm is the one that is taken where nobody says which.
+	Algorithm string      `json:"algorithm"`
+	Weft      Series      `json:"weft_us,omitempty"`
+	Calls     []int       `json:"calls,omitempty"` // of weft, by round
+	OpenMPI   *Comparison `json:"open_mpi,omitempty"`
+	// Bound is by the alpha-beta-gamma model, from the probes.
+	Bound *Comparison `json:"bound,omitempty"`
+	// Algorithms has each of the collective's, if that was asked for.
+	Algorithms []Algorithm `json:"algorithms,omitempty"`
+	Failure    string      `json:"failure,omitempty"`
+}
+
+// Comparison is what weft was compared with.
+type Comparison struct {
+	Series Series `json:"us"`
+	// Ratio is weft's median to this one, and Ratios those of the rounds.
+	Ratio  float64 `json:"ratio"`
+	Ratios Series  `json:"ratios"`
+}
+
+// Algorithm is what a call takes by an algorithm: as it was measured, by round, and as the
+// simulator says, if that was asked for.
+type Algorithm struct {
+	Name      string  `json:"name"`
+	Weft      Series  `json:"weft_us,omitempty"`
+	Predicted float64 `json:"predicted_us,omitempty"`
+}
+
+// Missing says what was not measured, and how often it was to be.
+type Missing struct {
+	What  string `json:"what"`
+	Why   string `json:"why"`
+	Count int    `json:"count"`
+}
+
+// Series are values by round.
+type Series []float64
+
+// Median is 0 of nothing.
+func (s Series) Median() float64 {
+	if len(s) == 0 {
+		return 0
+	}
+	return bench.Median(s)
+}
+
+// within is how far the simulator may be off.
+const within = 0.3
+
+// near says whether a prediction is good.
+func (a Algorithm) near() bool {
+	r := a.Predicted / a.Weft.Median()
+	return r >= 1-within && r <= 1+within
+}
+
+// compare is nil if there is nothing to compare with.
+func compare(weft, with Series) *Comparison {
+	if len(weft) == 0 || len(with) == 0 {
+		return nil
+	}
+	return &Comparison{Series: with, Ratio: weft.Median() / with.Median(), Ratios: bench.Ratios(weft, with)}
+}
+
+// missing counts what was not measured.
+func (r *Report) missing(what, why string, count int) {
+	i := slices.IndexFunc(r.Missing, func(m Missing) bool { return m.What == what && m.Why == why })
+	if i < 0 {
+		r.Missing = append(r.Missing, Missing{what, why, count})
+	} else {
+		r.Missing[i].Count += count
+	}
+}
+
+// Failures counts the results that there are not.
+func (r *Report) Failures() (n int) {
+	for _, result := range r.Results {
+		if result.Failure != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// Write writes the report into a file, as JSON.
+func (r *Report) Write(file string) error {
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, append(text, '\n'), 0o644)
+}

@@ -1,0 +1,214 @@
+package survey
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weft-go/weft/collective/schedule"
+	"github.com/weft-go/weft/internal/bench"
+	"github.com/weft-go/weft/internal/bench/job"
+)
+
+// survey is one that is under way.
+type survey struct {
+	Config
+	report *Report
+	folder string
+	// openMPI: it is there.
+	openMPI     bool
+	steps, done int
+}
+
+// Run measures. What fails is in the report; the error is that of ctx, or of this machine.
+func Run(ctx context.Context, c Config) (*Report, error) {
+	folder, err := os.MkdirTemp("", "weft-bench-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder)
+	s := &survey{Config: c, folder: folder, report: &Report{
+		Environment: bench.Describe(ctx), Provider: c.Provider, Rounds: c.Rounds, Seconds: c.Time.Seconds(),
+	}}
+	var ignored []job.Case
+	if s.report.Results, ignored, err = c.newResults(); err != nil {
+		return nil, err
+	}
+	for _, one := range ignored {
+		s.report.missing(fmt.Sprintf("%s of %s", one.Work, sizeName(one.Bytes)), fmt.Sprintf("the ranks may use %s of memory together", sizeName(c.Memory)), 1)
+	}
+	s.findOpenMPI(ctx)
+	for _, bytes := range probeSizes(c.Sizes) {
+		s.report.Network = append(s.report.Network, Probe{Bytes: bytes})
+	}
+	groups := s.groups()
+	s.steps = c.Rounds * (1 + len(groups))
+	for range c.Rounds {
+		if err := s.round(ctx, groups); err != nil {
+			return nil, err
+		}
+	}
+	s.conclude()
+	return s.report, nil
+}
+
+// groups are the results that one job measures: of a collective on so many ranks.
+func (s *survey) groups() (groups [][]*Result) {
+	for _, r := range s.report.Results {
+		last := len(groups) - 1
+		if last >= 0 && groups[last][0].Collective == r.Collective && groups[last][0].Ranks == r.Ranks {
+			groups[last] = append(groups[last], r)
+		} else {
+			groups = append(groups, []*Result{r})
+		}
+	}
+	return groups
+}
+
+func (s *survey) step(what string) {
+	s.progress(s.steps, s.done, what)
+	s.done++
+}
+
+// findOpenMPI looks for it once.
+func (s *survey) findOpenMPI(ctx context.Context) {
+	if err := job.MissingMPI(); err != nil {
+		s.report.missing("Open MPI", err.Error(), len(s.report.Results)*s.Rounds)
+		return
+	}
+	s.openMPI = true
+	if text, err := bench.Output(ctx, []string{"mpirun", "--allow-run-as-root", "--version"}); err == nil {
+		s.report.OpenMPI, _, _ = strings.Cut(text, "\n")
+	}
+}
+
+// round has each job done once, weft's behind that of Open MPI.
+func (s *survey) round(ctx context.Context, groups [][]*Result) error {
+	s.step("the network")
+	if err := s.probe(ctx); err != nil {
+		return err
+	}
+	for _, group := range groups {
+		s.step(fmt.Sprintf("%s on %d ranks", group[0].Collective, group[0].Ranks))
+		if group[0].Failure != "" {
+			continue
+		}
+		if err := s.measureOpenMPI(ctx, group); err != nil {
+			return err
+		}
+		if err := s.measureWeft(ctx, group); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// limit is when a job of so many cases has taken far too long, also on few cores.
+func (s *survey) limit(cases int) time.Duration {
+	return 30*time.Second + time.Duration(cases)*(20*time.Second+10*s.Time)
+}
+
+func (s *survey) measureOpenMPI(ctx context.Context, group []*Result) error {
+	if !s.openMPI {
+		return nil
+	}
+	what := fmt.Sprintf("Open MPI's %s on %d ranks", group[0].Collective, group[0].Ranks)
+	if slices.ContainsFunc(s.report.Missing, func(m Missing) bool { return m.What == what }) {
+		return nil
+	}
+	var cases []job.Case
+	for _, r := range group {
+		cases = append(cases, job.Case{Work: r.Collective, Bytes: r.Bytes})
+	}
+	m := job.OpenMPI{Folder: s.folder, Size: group[0].Ranks, Time: s.Time, Limit: s.limit(len(cases))}
+	samples, err := m.Measure(ctx, cases)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		// What it has not done once it is not asked for again.
+		s.report.missing(what, err.Error(), len(group)*s.Rounds)
+		for _, r := range group {
+			r.OpenMPI = nil
+		}
+		return nil
+	}
+	for i, r := range group {
+		if r.OpenMPI == nil {
+			r.OpenMPI = &Comparison{}
+		}
+		r.OpenMPI.Series = append(r.OpenMPI.Series, micros(samples[i]))
+	}
+	return nil
+}
+
+func (s *survey) measureWeft(ctx context.Context, group []*Result) error {
+	var cases []job.Case
+	for _, r := range group {
+		cases = append(cases, job.Case{Work: r.Collective, Bytes: r.Bytes})
+		for _, a := range r.Algorithms {
+			algorithm, err := schedule.ParseAlgorithm(a.Name)
+			if err != nil {
+				return err
+			}
+			cases = append(cases, job.Case{Work: r.Collective, Algorithm: algorithm, Bytes: r.Bytes})
+		}
+	}
+	samples, err := s.ranks(group[0].Ranks, len(cases)).Measure(ctx, cases)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		for _, r := range group {
+			r.Failure = err.Error()
+		}
+		return nil
+	}
+	for _, r := range group {
+		r.Weft, r.Calls = append(r.Weft, micros(samples[0])), append(r.Calls, samples[0].Operations)
+		samples = samples[1:]
+		for i := range r.Algorithms {
+			r.Algorithms[i].Weft = append(r.Algorithms[i].Weft, micros(samples[i]))
+		}
+		samples = samples[len(r.Algorithms):]
+	}
+	return nil
+}
+
+func (s *survey) ranks(size, cases int) job.Ranks {
+	return job.Ranks{Command: s.Command, Folder: s.folder, Provider: s.Provider, Size: size, Time: s.Time, Limit: s.limit(cases)}
+}
+
+func micros(s bench.Sample) float64 { return s.Typical * 1e6 }
+
+// conclude compares what was measured.
+func (s *survey) conclude() {
+	for _, r := range s.report.Results {
+		if r.Failure != "" {
+			r.OpenMPI, r.Weft, r.Algorithms = nil, nil, nil
+			continue
+		}
+		if r.OpenMPI != nil {
+			r.OpenMPI = compare(r.Weft, r.OpenMPI.Series)
+		}
+		if bounds, err := s.bounds(r); err == nil {
+			r.Bound = compare(r.Weft, bounds)
+		} else {
+			r.Failure = err.Error()
+		}
+		if s.Simulate {
+			for i := range r.Algorithms {
+				a := &r.Algorithms[i]
+				predicted, err := s.predict(r, a.Name)
+				if err != nil {
+					r.Failure = errors.Join(errors.New(r.Failure), err).Error()
+				}
+				a.Predicted = predicted
+			}
+		}
+	}
+}

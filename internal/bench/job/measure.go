@@ -1,0 +1,122 @@
+package job
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/weft-go/weft/collective"
+	"github.com/weft-go/weft/collective/operator"
+	"github.com/weft-go/weft/comm"
+	"github.com/weft-go/weft/internal/bench"
+)
+
+// These are as in mpi/collective.c.
+const (
+	// mostParts is how many parts a run is timed in, and leastCalls how many calls there are
+	// at least, however long they take.
+	mostParts, leastCalls, mostCalls = 100, 3, 1 << 20
+	// trial is which part of its time a run has for finding out how many calls fit.
+	trial = 10
+)
+
+// measure times a case. The sample is rank 0's.
+func measure(ctx context.Context, world *comm.Comm, c Case, limit time.Duration) (s bench.Sample, err error) {
+	w, err := newWork(ctx, world, c)
+	if err != nil {
+		return s, err
+	}
+	if err := w.call(); err != nil {
+		return s, err
+	}
+	if w.check != nil {
+		if err := w.check(); err != nil {
+			return s, err
+		}
+	}
+	calls := c.Calls
+	if calls > 0 {
+		_, err = w.take(ctx, world, calls/trial)
+	} else {
+		calls, err = w.calibrate(ctx, world, limit)
+	}
+	if err != nil {
+		return s, err
+	}
+	parts := min(calls, mostParts)
+	each := calls / parts
+	took := make([]float64, parts)
+	for i := range took {
+		elapsed, err := w.take(ctx, world, each)
+		if err != nil {
+			return s, err
+		}
+		took[i] = elapsed.Seconds() / float64(each)
+	}
+	if w.rooted {
+		// As long as the rank that is in it for the longest.
+		if err := collective.Reduce(ctx, world, took, took, operator.Max[float64](), 0); err != nil {
+			return s, err
+		}
+	}
+	for _, t := range took {
+		s.Mean += t / float64(parts)
+	}
+	slices.Sort(took)
+	s.Typical, s.Operations = took[parts/2], parts*each
+	if c.Work == PingPong {
+		s.Mean, s.Typical = s.Mean/2, s.Typical/2
+	}
+	return s, nil
+}
+
+// take is how long so many calls take this rank. Where ranks may leave a call before all
+// have begun, they meet in between, which does not count.
+func (w work) take(ctx context.Context, world *comm.Comm, calls int) (took time.Duration, err error) {
+	begin := time.Now()
+	if !w.rooted {
+		for range calls {
+			if err := w.call(); err != nil {
+				return 0, err
+			}
+		}
+		return time.Since(begin), nil
+	}
+	for range calls {
+		if err := collective.Barrier(ctx, world); err != nil {
+			return 0, err
+		}
+		entered := time.Since(begin)
+		if err := w.call(); err != nil {
+			return 0, err
+		}
+		took += time.Since(begin) - entered
+	}
+	return took, nil
+}
+
+// calibrate is how many calls fit into the time. Each trial has twice as many as the one
+// before, until that says something; rank 0 decides.
+func (w work) calibrate(ctx context.Context, world *comm.Comm, limit time.Duration) (int, error) {
+	decided := make([]int64, 1)
+	for calls := 1; ; calls *= 2 {
+		if err := collective.Barrier(ctx, world); err != nil {
+			return 0, err
+		}
+		begin := time.Now()
+		if _, err := w.take(ctx, world, calls); err != nil {
+			return 0, err
+		}
+		decided[0] = 0
+		if took := time.Since(begin); world.Rank() == 0 && (took*trial >= limit || calls >= mostCalls) {
+			fit := float64(calls) * limit.Seconds() / max(took.Seconds(), 1e-9)
+			decided[0] = int64(max(min(fit, mostCalls), leastCalls))
+		}
+		if err := collective.Bcast(ctx, world, decided, 0); err != nil {
+			return 0, err
+		}
+		if decided[0] > 0 {
+			return int(decided[0]), nil
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"github.com/weft-go/weft/bootstrap"
+	"github.com/weft-go/weft/comm"
+	"github.com/weft-go/weft/efa"
+)
+
+// Play is a rank of a job that meets in a folder. Rank 0 prints a line for each case: the
+// seconds of one call, the mean of all and the median of equal parts, and how many calls
+// there were. The arguments are those that Ranks gives: provider, folder, rank, size,
+// microseconds for a case, and the cases.
+func Play(args []string, stdout io.Writer) (err error) {
+	const words, numbers = 2, 3
+	if len(args) <= words+numbers {
+		return fmt.Errorf("a rank takes more than %d arguments, not %d", words+numbers, len(args))
+	}
+	var n [numbers]int
+	for i := range n {
+		if n[i], err = strconv.Atoi(args[words+i]); err != nil {
+			return err
+		}
+	}
+	provider, folder, rank, size, limit := args[0], args[1], n[0], n[1], time.Duration(n[2])*time.Microsecond
+	var cases []Case
+	for _, text := range args[words+numbers:] {
+		c, err := parseCase(text)
+		if err != nil {
+			return err
+		}
+		cases = append(cases, c)
+	}
+	ctx := context.Background()
+	quiet := slog.New(slog.DiscardHandler)
+	job, err := bootstrap.Join(ctx, bootstrap.Options{Rank: rank, Size: size, Address: "file://" + folder, Logger: quiet})
+	if err != nil {
+		return err
+	}
+	world, err := comm.Open(ctx, comm.Config{
+		Rank: rank, Size: size, Exchange: job.Exchange, Logger: quiet,
+		Engine: &efa.Config{Providers: []string{provider}, Require: true, Logger: quiet},
+	})
+	if err != nil {
+		return err
+	}
+	// The store has done what it was for. Without a world, the end of this process tells
+	// the other ranks.
+	if err := job.Close(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, world.Close()) }()
+	for _, c := range cases {
+		s, err := measure(ctx, world, c, limit)
+		if err != nil {
+			return fmt.Errorf("%v: %w", c, err)
+		}
+		if rank == 0 {
+			if _, err := fmt.Fprintf(stdout, "%.12f %.12f %d\n", s.Mean, s.Typical, s.Operations); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

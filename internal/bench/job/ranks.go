@@ -1,0 +1,140 @@
+package job
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/weft-go/weft/internal/bench"
+)
+
+// Ranks is a job of this program's processes.
+type Ranks struct {
+	// Command has the arguments, its name being the first, with which this program is a rank:
+	// it is to call Play with those behind.
+	Command  []string
+	Folder   string // for what is needed meanwhile
+	Provider string
+	Size     int
+	// Time is how long each case is measured for, about, if it has no number of calls, and
+	// Limit when the job is ended, whatever it has done.
+	Time, Limit time.Duration
+}
+
+// TimeoutError says that a job took too long.
+type TimeoutError struct{ Limit time.Duration }
+
+func (e *TimeoutError) Error() string { return fmt.Sprintf("it took longer than %v", e.Limit) }
+
+// RankError says which rank has failed first, and what it said.
+type RankError struct {
+	Rank int
+	Said string
+	Err  error
+}
+
+func (e *RankError) Error() string {
+	if e.Said != "" {
+		return fmt.Sprintf("rank %d: %v: %s", e.Rank, e.Err, e.Said)
+	}
+	return fmt.Sprintf("rank %d: %v", e.Rank, e.Err)
+}
+
+// Unwrap returns Err.
+func (e *RankError) Unwrap() error { return e.Err }
+
+// Measure has the job measure cases, and returns a sample for each.
+func (r Ranks) Measure(ctx context.Context, cases []Case) (samples []bench.Sample, err error) {
+	folder, err := os.MkdirTemp(r.Folder, "ranks-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder)
+	ctx, stop := limited(ctx, r.Limit)
+	defer stop()
+	ranks := make([]*exec.Cmd, r.Size)
+	outputs, complaints := make([]bytes.Buffer, r.Size), make([]bench.Complaint, r.Size)
+	ended := make(chan *RankError, r.Size)
+	started := 0
+	for rank := range ranks {
+		args := append(append([]string{}, r.Command...), r.Provider, folder,
+			strconv.Itoa(rank), strconv.Itoa(r.Size), strconv.FormatInt(r.Time.Microseconds(), 10))
+		for _, c := range cases {
+			args = append(args, c.String())
+		}
+		// What is measured is this program, whatever became of its file.
+		p := exec.CommandContext(ctx, "/proc/self/exe")
+		p.Args, p.Env = args, bench.Settings()
+		p.Stdout, p.Stderr = &outputs[rank], &complaints[rank]
+		p.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+		p.Cancel = func() error { return p.Process.Signal(syscall.SIGTERM) }
+		p.WaitDelay = 2 * time.Second
+		if err = p.Start(); err != nil {
+			if ctx.Err() != nil {
+				err = context.Cause(ctx)
+			}
+			stop()
+			break
+		}
+		ranks[rank] = p
+		started++
+		go func() {
+			failed := &RankError{Rank: rank, Err: p.Wait()}
+			if failed.Err != nil {
+				bench.RemoveSharedMemory(p.Process.Pid)
+				failed.Said = strings.TrimSpace(complaints[rank].String())
+			}
+			ended <- failed
+		}()
+	}
+	for range started {
+		if failed := <-ended; failed.Err != nil && err == nil {
+			// The others may wait for it.
+			err = failed
+			if ctx.Err() != nil {
+				err = context.Cause(ctx)
+			}
+			stop()
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return parseSamples(outputs[0].String(), len(cases))
+}
+
+// limited is a context that ends with a *TimeoutError.
+func limited(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, limit, &TimeoutError{limit})
+}
+
+// parseSamples reads what rank 0 of either job prints: a line for each case.
+func parseSamples(text string, cases int) ([]bench.Sample, error) {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	if len(lines) != cases {
+		return nil, fmt.Errorf("%d lines of figures for %d cases: %q", len(lines), cases, text)
+	}
+	samples := make([]bench.Sample, cases)
+	for i, line := range lines {
+		s := &samples[i]
+		fields := strings.Fields(line)
+		if len(fields) != 3 {
+			return nil, fmt.Errorf("no figures in %q", line)
+		}
+		var errs [3]error
+		s.Mean, errs[0] = strconv.ParseFloat(fields[0], 64)
+		s.Typical, errs[1] = strconv.ParseFloat(fields[1], 64)
+		s.Operations, errs[2] = strconv.Atoi(fields[2])
+		if err := errors.Join(errs[:]...); err != nil || !(s.Mean > 0) || !(s.Typical > 0) || s.Operations < 1 {
+			return nil, fmt.Errorf("figures that cannot be: %q", line)
+		}
+	}
+	return samples, nil
+}

@@ -1,0 +1,152 @@
+package job
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/weft-go/weft/collective"
+	"github.com/weft-go/weft/collective/operator"
+	"github.com/weft-go/weft/collective/schedule"
+	"github.com/weft-go/weft/comm"
+)
+
+// work is what a rank does in a case.
+type work struct {
+	call func() error
+	// check looks at the result of a call, once.
+	check func() error
+	// rooted: a rank may leave the call before all have begun it.
+	rooted bool
+}
+
+// newWork makes what a rank does.
+func newWork(ctx context.Context, world *comm.Comm, c Case) (work, error) {
+	var options []collective.Option
+	if c.Algorithm != schedule.Default {
+		options = append(options, collective.WithAlgorithm(c.Algorithm))
+	}
+	n := c.Bytes / elementSize
+	switch c.Work {
+	case PingPong:
+		return pingPong(ctx, world, c.Bytes), nil
+	case Combine:
+		a, b, sum := operand(0, n), operand(1, n), operator.Sum[float32]()
+		return work{call: func() error { return sum.Apply(a, a, b) }}, nil
+	case Copy:
+		a, b := operand(0, n), operand(1, n)
+		return work{call: func() error { copy(a, b); return nil }}, nil
+	case Empty:
+		return work{call: func() error { return collective.Bcast(ctx, world, []float32{}, 0) }}, nil
+	case Stream:
+		a := operand(0, n)
+		return work{call: func() error { return collective.Bcast(ctx, world, a, 0) }}, nil
+	}
+	kind, err := schedule.ParseCollective(c.Work)
+	if err != nil {
+		return work{}, fmt.Errorf("a rank has no work %q: %w", c.Work, err)
+	}
+	return collectiveWork(ctx, world, kind, n, options), nil
+}
+
+// operand is what a rank gives: short numbers, so that sums are exact.
+func operand(rank, n int) []float32 {
+	values := make([]float32, n)
+	for i := range values {
+		values[i] = float32(rank + i%7)
+	}
+	return values
+}
+
+func collectiveWork(ctx context.Context, c *comm.Comm, kind schedule.Collective, n int, options []collective.Option) work {
+	rank, size := c.Rank(), c.Size()
+	const root = 0
+	blocks := func(atRoot, elsewhere int) int {
+		if rank == root {
+			return atRoot * n
+		}
+		return elsewhere * n
+	}
+	var in, out []float32
+	var call func() error
+	sum, sums := operator.Sum[float32](), float32(size*(size-1)/2)
+	mine := func(i int) int { return rank*n + i%n }
+	of := func(i int) int { return i / n }
+	var want func(i int) float32
+	total := func(i int) float32 { return sums + float32(size*(i%7)) }
+	rooted := false
+	switch kind {
+	case schedule.CollectiveBarrier:
+		call = func() error { return collective.Barrier(ctx, c, options...) }
+	case schedule.CollectiveBcast:
+		rooted = true
+		in, out = operand(rank, blocks(1, 0)), make([]float32, blocks(0, 1))
+		buf := out
+		if rank == root {
+			buf = in
+		}
+		call = func() error { return collective.Bcast(ctx, c, buf, root, options...) }
+		want = func(i int) float32 { return float32(i % 7) }
+	case schedule.CollectiveReduce:
+		rooted = true
+		in, out = operand(rank, n), make([]float32, blocks(1, 0))
+		call = func() error { return collective.Reduce(ctx, c, in, out, sum, root, options...) }
+		want = total
+	case schedule.CollectiveAllreduce:
+		in, out = operand(rank, n), make([]float32, n)
+		call = func() error { return collective.Allreduce(ctx, c, in, out, sum, options...) }
+		want = total
+	case schedule.CollectiveGather:
+		rooted = true
+		in, out = operand(rank, n), make([]float32, blocks(size, 0))
+		call = func() error { return collective.Gather(ctx, c, in, out, root, options...) }
+		want = func(i int) float32 { return float32(of(i) + i%n%7) }
+	case schedule.CollectiveScatter:
+		rooted = true
+		in, out = operand(rank, blocks(size, 0)), make([]float32, n)
+		call = func() error { return collective.Scatter(ctx, c, in, out, root, options...) }
+		want = func(i int) float32 { return float32(mine(i) % 7) }
+	case schedule.CollectiveAllgather:
+		in, out = operand(rank, n), make([]float32, size*n)
+		call = func() error { return collective.Allgather(ctx, c, in, out, options...) }
+		want = func(i int) float32 { return float32(of(i) + i%n%7) }
+	case schedule.CollectiveReduceScatter:
+		in, out = operand(rank, size*n), make([]float32, n)
+		call = func() error { return collective.ReduceScatter(ctx, c, in, out, sum, options...) }
+		want = func(i int) float32 { return total(mine(i)) }
+	case schedule.CollectiveAlltoall:
+		in, out = operand(rank, size*n), make([]float32, size*n)
+		call = func() error { return collective.Alltoall(ctx, c, in, out, options...) }
+		want = func(i int) float32 { return float32(of(i) + mine(i)%7) }
+	}
+	return work{call: call, rooted: rooted, check: func() error {
+		for i, v := range out {
+			if v != want(i) {
+				return fmt.Errorf("%v: element %d is %v, not %v", kind, i, v, want(i))
+			}
+		}
+		return nil
+	}}
+}
+
+// pingPong is a round trip of ranks 0 and 1, while the others wait.
+func pingPong(ctx context.Context, world *comm.Comm, bytes int) work {
+	out, in := make([]byte, bytes), make([]byte, bytes)
+	switch world.Rank() {
+	case 0:
+		return work{call: func() error {
+			if err := world.Send(ctx, out, 1, 0); err != nil {
+				return err
+			}
+			_, err := world.Recv(ctx, in, 1, 0)
+			return err
+		}}
+	case 1:
+		return work{call: func() error {
+			if _, err := world.Recv(ctx, in, 0, 0); err != nil {
+				return err
+			}
+			return world.Send(ctx, out, 0, 0)
+		}}
+	}
+	return work{call: func() error { return nil }}
+}
