@@ -29,7 +29,7 @@ func TestWithoutCgo(t *testing.T) {
 		require.Contains(t, line, right)
 	}
 
-	for _, arguments := range [][]string{{"info"}, {"ping", "--serve", "--listen", "127.0.0.1:0"}, {"send", "go.mod", "127.0.0.1:1"}} {
+	for _, arguments := range [][]string{{"info"}, {"doctor"}, {"ping", "--serve", "--listen", "127.0.0.1:0"}, {"send", "go.mod", "127.0.0.1:1"}} {
 		weft := exec.CommandContext(t.Context(), filepath.Join(dir, "weft"), arguments...)
 		out, err := weft.CombinedOutput()
 		require.Contains(t, string(out), right, arguments)
