@@ -120,6 +120,10 @@ lint: setup ## go vet, golangci-lint and gofumpt; shellcheck where there is one
 		echo "shellcheck is not installed: the scripts were not checked."; \
 	fi
 
+.PHONY: portable
+portable: setup ## compile everything without cgo, and the packages for darwin and windows
+	@scripts/portable
+
 .PHONY: fmt
 fmt: ## format the code as lint wants it
 	$(LINT) fmt

@@ -57,7 +57,9 @@ var rooms = map[string]room{
 	"internal/testenv":         {plain: true},
 	"scripts/coverage":         {plain: true},
 	"scripts/matrix":           {imports: "fabric", plain: true},
+	"scripts/stub":             {plain: true},
 	"scripts/testreport":       {plain: true},
+	"testdata/optional":        {imports: "collective comm efa fabric", plain: true},
 }
 
 // testSupport may be imported by the tests of every package: bootstrap, since tests have

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 )
 
 func valueName(key string) string { return "k." + hex.EncodeToString([]byte(key)) }
@@ -157,11 +156,8 @@ func (f *folder) tryAdd(key string, delta int64) (sum int64, done bool, err erro
 	err = os.Link(temporary, filepath.Join(f.dir, sumName(key, n+1)))
 	if errors.Is(err, fs.ErrExist) {
 		// On NFS that may be said when the answer to the first try was lost.
-		var mine syscall.Stat_t
-		if err := syscall.Stat(temporary, &mine); err != nil {
-			return 0, false, err
-		}
-		return sum, mine.Nlink == 2, nil
+		names, err := links(temporary)
+		return sum, err == nil && names == 2, err
 	}
 	return sum, err == nil, err
 }

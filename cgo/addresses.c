@@ -1,3 +1,5 @@
+//go:build linux
+
 #include "addresses.h"
 
 #include <string.h>

@@ -1,3 +1,5 @@
+//go:build linux
+
 #include "collective.h"
 
 #include <string.h>

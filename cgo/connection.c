@@ -1,3 +1,5 @@
+//go:build linux
+
 #include "connection.h"
 
 int weft_passive_ep(struct fid_fabric *fabric, struct fi_info *info,

@@ -1,3 +1,5 @@
+//go:build linux
+
 #include "contexts.h"
 
 void weft_set_contexts(struct fi_info *info, uint64_t transmit, uint64_t receive)

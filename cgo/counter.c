@@ -1,3 +1,5 @@
+//go:build linux
+
 #include "counter.h"
 
 #include <string.h>

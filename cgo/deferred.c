@@ -1,3 +1,5 @@
+//go:build linux
+
 #include "deferred.h"
 
 #include <string.h>

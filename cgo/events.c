@@ -1,3 +1,5 @@
+//go:build linux
+
 #include "events.h"
 
 #include <string.h>

@@ -1,3 +1,5 @@
+//go:build linux
+
 #include "info.h"
 
 #include <stdlib.h>

@@ -1,3 +1,5 @@
+//go:build linux
+
 #include "log.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+//go:build linux
+
 #include "memory_region.h"
 
 #include <string.h>

@@ -1,3 +1,5 @@
+//go:build linux
+
 #include "shim.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+//go:build linux
+
 #include "options.h"
 
 #include <stdbool.h>

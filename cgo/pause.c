@@ -1,3 +1,5 @@
+//go:build linux
+
 #include "pause.h"
 
 #include <time.h>

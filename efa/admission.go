@@ -5,10 +5,7 @@ import (
 	"context"
 	"net"
 	"sync"
-	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // admission bounds the handshakes that a listener has under way, the
@@ -140,22 +137,4 @@ func (a *admission) dropOne() (dropped bool, wait time.Duration) {
 	v.in = nil
 	v.drop(ErrTooManyHandshakes)
 	return true, 0
-}
-
-// unread says that the system has something from the peer.
-func unread(tcp net.Conn) (there bool) {
-	s, ok := tcp.(syscall.Conn)
-	if !ok {
-		return false
-	}
-	raw, err := s.SyscallConn()
-	if err != nil {
-		return false
-	}
-	// Not Read, which would wait for the one who reads.
-	err = raw.Control(func(fd uintptr) {
-		n, _, err := unix.Recvfrom(int(fd), make([]byte, 1), unix.MSG_PEEK|unix.MSG_DONTWAIT)
-		there = err == nil && n > 0
-	})
-	return there && err == nil
 }

@@ -310,10 +310,11 @@ func flood(address *net.TCPAddr, times, open int, look func()) error {
 		}
 	}()
 	for i := range times {
-		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
 		if err != nil {
 			return err
 		}
+		unix.CloseOnExec(fd)
 		if len(fds) < open {
 			fds = append(fds, fd)
 		} else {

@@ -10,7 +10,6 @@ import (
 	"net"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/weft-go/weft/fabric"
@@ -196,7 +195,7 @@ func attachError(peer EndpointAddr, err error) error {
 // canonical makes addresses of one endpoint the same bytes: what fills up a
 // struct sockaddr_in means nothing, and need not be zero.
 func canonical(address []byte, ip bool) []byte {
-	if a := udpAddress(address); ip && a != nil && len(address) == syscall.SizeofSockaddrInet4 {
+	if a := udpAddress(address); ip && a != nil && len(address) == sizeofIPv4 {
 		address = slices.Clone(address)
 		clear(address[8:])
 	}

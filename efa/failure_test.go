@@ -31,7 +31,7 @@ func TestFailedSends(t *testing.T) {
 		fabric.Errno(syscall.ENETUNREACH):   ErrPeerLost,
 		fabric.Errno(syscall.ENETRESET):     ErrPeerLost,
 		fabric.Errno(syscall.ETIMEDOUT):     ErrPeerLost,
-		fabric.Errno(syscall.EREMOTEIO):     ErrPeerLost,
+		121:                                 ErrPeerLost, // EREMOTEIO
 		fabric.Errno(syscall.ENOENT):        ErrTransfer,
 		269:                                 ErrPeerLost,
 		fabric.Errno(syscall.EIO):           ErrTransfer,

@@ -267,11 +267,18 @@ func (r *Reactor) start(c *Conn, o *opening) {
 // not agree on, ErrUnauthorized, ErrTLS or ErrHandshakeTimeout where that is the
 // reason, *RefusedError with the listener's, *NotWeftError if something else
 // listens there, a *net.OpError if nothing does, *fabric.ChoiceError if the
-// provider cannot be used here.
+// provider cannot be used here; and fabric.ErrNotSupported in a program that was built
+// without cgo, or not for Linux.
 func Dial(ctx context.Context, address string, config *Config) (*Conn, error) {
 	c, err := config.withDefaults()
 	if err != nil {
 		return nil, config.abandon(err)
+	}
+	if c.Device == nil {
+		// Whoever cannot open a device has no business with the listener.
+		if err := fabric.Supported(); err != nil {
+			return nil, config.abandon(err)
+		}
 	}
 	conn, err := dial(ctx, address, c, c.openFor)
 	if err != nil {

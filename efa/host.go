@@ -20,9 +20,8 @@ func hostIdentity() string {
 	} else if name, err := os.Hostname(); err == nil {
 		h.Write([]byte(name))
 	}
-	var st syscall.Stat_t
-	if syscall.Stat("/dev/shm", &st) == nil {
-		_ = binary.Write(h, binary.LittleEndian, []uint64{st.Dev, st.Ino})
+	if device, inode, ok := sharedMemory(); ok {
+		_ = binary.Write(h, binary.LittleEndian, []uint64{device, inode})
 	}
 	if ns, err := os.Readlink("/proc/self/ns/pid"); err == nil {
 		h.Write([]byte(ns))
@@ -56,6 +55,9 @@ func withZone(ip net.IP, zone string) string {
 	return ip.String()
 }
 
+// The sizes of a struct sockaddr_in and sockaddr_in6.
+const sizeofIPv4, sizeofIPv6 = 16, 28
+
 // udpAddress reads a struct sockaddr_in or sockaddr_in6.
 func udpAddress(b []byte) *net.UDPAddr {
 	if len(b) < 4 {
@@ -63,9 +65,9 @@ func udpAddress(b []byte) *net.UDPAddr {
 	}
 	port := int(binary.BigEndian.Uint16(b[2:]))
 	switch family := *(*uint16)(unsafe.Pointer(&b[0])); {
-	case family == syscall.AF_INET && len(b) == syscall.SizeofSockaddrInet4:
+	case family == syscall.AF_INET && len(b) == sizeofIPv4:
 		return &net.UDPAddr{IP: net.IP(b[4:8]), Port: port}
-	case family == syscall.AF_INET6 && len(b) == syscall.SizeofSockaddrInet6:
+	case family == syscall.AF_INET6 && len(b) == sizeofIPv6:
 		return &net.UDPAddr{IP: net.IP(b[8:24]), Port: port}
 	}
 	return nil

@@ -31,7 +31,8 @@ type Listener struct {
 // device is closed when the listener and all its connections are. ctx bounds
 // the opening only.
 //
-// Errors are those of net.Listen, *ConfigError and *fabric.ChoiceError.
+// Errors are those of net.Listen, *ConfigError and *fabric.ChoiceError, and
+// fabric.ErrNotSupported in a program that was built without cgo, or not for Linux.
 func Listen(ctx context.Context, address string, config *Config) (*Listener, error) {
 	c, err := config.withDefaults()
 	if err != nil {

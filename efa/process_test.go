@@ -56,17 +56,16 @@ type process struct {
 
 func startProcess(t *testing.T, role string, arguments ...string) *process {
 	t.Helper()
-	return startProcessIn(t, 0, role, arguments...)
+	return startProcessIn(t, nil, role, arguments...)
 }
 
-// startProcessIn starts it in namespaces of its own, for which flags are those of
-// clone(2).
-func startProcessIn(t *testing.T, flags uintptr, role string, arguments ...string) *process {
+// startProcessIn starts it in namespaces of its own, say.
+func startProcessIn(t *testing.T, system *syscall.SysProcAttr, role string, arguments ...string) *process {
 	t.Helper()
 	p := &process{Cmd: exec.Command(os.Args[0], "-test.run=^$"), ended: make(chan struct{})}
 	p.Env = append(os.Environ(), roleVariable+"="+role+"\n"+strings.Join(arguments, "\n"))
 	p.Stderr = &p.stderr
-	p.SysProcAttr = &syscall.SysProcAttr{Cloneflags: flags}
+	p.SysProcAttr = system
 	var err error
 	p.orders, err = p.StdinPipe()
 	require.NoError(t, err)

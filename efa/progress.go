@@ -6,8 +6,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // Progress: whoever holds the role drives the device. A goroutine that waits
@@ -356,9 +354,6 @@ func (r *Reactor) spin(done *atomic.Bool, ended <-chan struct{}) {
 		}
 	}
 }
-
-// yield lets other processes have the core.
-func yield() { _, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }
 
 // park waits for the end of the call, for the role if the call follows, or for
 // the end of the context.

@@ -108,7 +108,8 @@ const (
 	eventsEvery    = 256 // turns between looks at the device's own errors
 )
 
-// Open opens a device and starts a reactor on it. The caller closes it.
+// Open opens a device and starts a reactor on it. The caller closes it. In a program
+// that was built without cgo, or not for Linux, the error is fabric.ErrNotSupported.
 func Open(config *Config) (*Reactor, error) {
 	c, err := config.withDefaults()
 	if err != nil {

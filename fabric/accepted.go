@@ -1,3 +1,5 @@
+//go:build linux
+
 package fabric
 
 import (
@@ -5,6 +7,9 @@ import (
 
 	"golang.org/x/sys/unix"
 )
+
+// socketName is where a socket is, or its peer.
+type socketName = unix.Sockaddr
 
 // accepted are connections that were made to an address: sockets that this
 // process has there, but for the one that listens. tcp of libfabric 1.17 and 2.1
@@ -17,7 +22,7 @@ type accepted map[int]uint64 // inodes by descriptor
 // listens there: if not, or if that is what the address is of, nobody else in
 // this process has one of them. mine says of a peer's address that its
 // connection is not meant.
-func acceptedAt(name []byte, mine func(peer unix.Sockaddr) bool) (list accepted, listening bool) {
+func acceptedAt(name []byte, mine func(peer socketName) bool) (list accepted, listening bool) {
 	list = make(accepted)
 	eachSocket(func(fd int) {
 		at, listens := streamAt(fd, name)

@@ -22,9 +22,9 @@ func addressName(format AddressFormat, address []byte) string {
 		}
 	case FormatSocket, FormatIPv4, FormatIPv6:
 		switch {
-		case len(address) == syscall.SizeofSockaddrInet4 && binary.NativeEndian.Uint16(address) == syscall.AF_INET:
+		case len(address) == sizeofIPv4 && binary.NativeEndian.Uint16(address) == syscall.AF_INET:
 			host = netip.AddrFrom4([4]byte(address[4:]))
-		case len(address) == syscall.SizeofSockaddrInet6 && binary.NativeEndian.Uint16(address) == syscall.AF_INET6:
+		case len(address) == sizeofIPv6 && binary.NativeEndian.Uint16(address) == syscall.AF_INET6:
 			host = netip.AddrFrom16([16]byte(address[8:]))
 		}
 	}

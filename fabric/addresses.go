@@ -10,6 +10,9 @@ import (
 	"github.com/weft-go/weft/cgo"
 )
 
+// The sizes of a struct sockaddr_in and sockaddr_in6.
+const sizeofIPv4, sizeofIPv6 = 16, 28
+
 // AddressVector holds the peers that endpoints send to (fid_av). One goroutine
 // at a time may use it, together with the endpoints that are bound to it. Peers
 // may come and go while operations with others are in flight.
@@ -102,9 +105,9 @@ func (d *Domain) OpenAddressVectorConfig(config AddressVectorConfig) (*AddressVe
 func addressLength(i *Info) int {
 	switch f := i.AddressFormat(); f {
 	case FormatIPv4:
-		return syscall.SizeofSockaddrInet4
+		return sizeofIPv4
 	case FormatIPv6:
-		return syscall.SizeofSockaddrInet6
+		return sizeofIPv6
 	case FormatEFA:
 		return 32
 	case FormatSocket, FormatText:
@@ -177,9 +180,9 @@ func (v *AddressVector) wrong(address []byte) string {
 	const longest = 256
 	length := v.length
 	if v.format == FormatSocket && len(address) > 1 {
-		length = syscall.SizeofSockaddrInet4
+		length = sizeofIPv4
 		if family(address) == syscall.AF_INET6 {
-			length = syscall.SizeofSockaddrInet6
+			length = sizeofIPv6
 		}
 	}
 	switch {
@@ -191,7 +194,7 @@ func (v *AddressVector) wrong(address []byte) string {
 		return "addresses here are text that ends with a zero byte"
 	case v.format == FormatIPv4 || v.format == FormatIPv6 || v.format == FormatSocket:
 		want := uint16(syscall.AF_INET)
-		if length == syscall.SizeofSockaddrInet6 {
+		if length == sizeofIPv6 {
 			want = syscall.AF_INET6
 		}
 		if got := family(address); got != want {

@@ -3,9 +3,6 @@ package fabric
 import (
 	"strconv"
 	"sync/atomic"
-	"unsafe"
-
-	"golang.org/x/sys/unix"
 )
 
 // Arena is memory outside the Go heap, in whole pages, that stays where it is:
@@ -68,43 +65,12 @@ func NewArenaWith(size int, c ArenaConfig) (*Arena, error) {
 		return nil, err
 	}
 	if err := a.settle(c); err != nil {
-		_ = unix.Munmap(a.mapped)
+		_ = unmap(a.mapped)
 		return nil, err
 	}
 	arenaBytes.Add(int64(len(a.mapped)))
 	a.open("arena", "")
 	return a, nil
-}
-
-func mapArena(size int, pages Pages) (*Arena, error) {
-	unit, flags, slack := unix.Getpagesize(), unix.MAP_ANON|unix.MAP_PRIVATE, 0
-	switch pages {
-	case TransparentHugePages:
-		// Only what is aligned can be a huge page.
-		unit, slack = 2<<20, 2<<20
-	case HugePages2M:
-		unit, flags = 2<<20, flags|unix.MAP_HUGETLB|unix.MAP_HUGE_2MB
-	case HugePages1G:
-		unit, flags = 1<<30, flags|unix.MAP_HUGETLB|unix.MAP_HUGE_1GB
-	}
-	size = (size + unit - 1) / unit * unit
-	mapped, err := unix.Mmap(-1, 0, size+slack, unix.PROT_READ|unix.PROT_WRITE, flags)
-	if err != nil {
-		return nil, mapError(size, pages, err)
-	}
-	skip := 0
-	if slack > 0 {
-		skip = -int(uintptr(unsafe.Pointer(&mapped[0]))) & (unit - 1)
-	}
-	return &Arena{buf: mapped[skip : skip+size : skip+size], mapped: mapped}, nil
-}
-
-func mapError(size int, pages Pages, err error) error {
-	e := systemError("mmap of "+strconv.Itoa(size)+" bytes", err)
-	if pages == HugePages2M || pages == HugePages1G {
-		e = withDetail(e, "the kernel has too few huge pages of this size: see /sys/kernel/mm/hugepages")
-	}
-	return e
 }
 
 // Bytes is all of the arena's memory. It must not be used after Close.

@@ -3,9 +3,6 @@ package fabric
 import (
 	"slices"
 	"sync"
-	"unsafe"
-
-	"golang.org/x/sys/unix"
 )
 
 // An operation in flight may still use the memory of an arena that is closed:
@@ -51,7 +48,7 @@ func (c *closedArenas) closed(d *Domain) {
 				return false
 			}
 		}
-		_ = unix.Munmap(a.mapped)
+		_ = unmap(a.mapped)
 		return true
 	})
 }
@@ -61,12 +58,9 @@ func (c *closedArenas) end(mapped []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.domains) == 0 {
-		return unix.Munmap(mapped)
+		return unmap(mapped)
 	}
-	// In one step, so that nothing else can come in between.
-	const flags = unix.MAP_ANON | unix.MAP_PRIVATE | unix.MAP_FIXED | unix.MAP_NORESERVE
-	_, err := unix.MmapPtr(-1, 0, unsafe.Pointer(&mapped[0]), uintptr(len(mapped)), unix.PROT_READ|unix.PROT_WRITE, flags)
-	if err != nil {
+	if err := vacate(mapped); err != nil {
 		return err
 	}
 	a := closedArena{mapped: mapped}
@@ -75,7 +69,7 @@ func (c *closedArenas) end(mapped []byte) error {
 	}
 	c.list = append(c.list, a)
 	if len(c.list) > mostEnded {
-		_ = unix.Munmap(c.list[0].mapped)
+		_ = unmap(c.list[0].mapped)
 		c.list = slices.Delete(c.list, 0, 1)
 	}
 	return nil

@@ -1,3 +1,5 @@
+//go:build linux
+
 package fabric
 
 import (
@@ -8,6 +10,48 @@ import (
 
 	"golang.org/x/sys/unix"
 )
+
+func mapArena(size int, pages Pages) (*Arena, error) {
+	unit, flags, slack := unix.Getpagesize(), unix.MAP_ANON|unix.MAP_PRIVATE, 0
+	switch pages {
+	case TransparentHugePages:
+		// Only what is aligned can be a huge page.
+		unit, slack = 2<<20, 2<<20
+	case HugePages2M:
+		unit, flags = 2<<20, flags|unix.MAP_HUGETLB|unix.MAP_HUGE_2MB
+	case HugePages1G:
+		unit, flags = 1<<30, flags|unix.MAP_HUGETLB|unix.MAP_HUGE_1GB
+	}
+	size = (size + unit - 1) / unit * unit
+	mapped, err := unix.Mmap(-1, 0, size+slack, unix.PROT_READ|unix.PROT_WRITE, flags)
+	if err != nil {
+		return nil, mapError(size, pages, err)
+	}
+	skip := 0
+	if slack > 0 {
+		skip = -int(uintptr(unsafe.Pointer(&mapped[0]))) & (unit - 1)
+	}
+	return &Arena{buf: mapped[skip : skip+size : skip+size], mapped: mapped}, nil
+}
+
+func mapError(size int, pages Pages, err error) error {
+	e := systemError("mmap of "+strconv.Itoa(size)+" bytes", err)
+	if pages == HugePages2M || pages == HugePages1G {
+		e = withDetail(e, "the kernel has too few huge pages of this size: see /sys/kernel/mm/hugepages")
+	}
+	return e
+}
+
+// unmap gives memory back to the system.
+func unmap(mapped []byte) error { return unix.Munmap(mapped) }
+
+// vacate gives the memory back, and keeps its addresses: there is other memory, that
+// nobody has. It is one step, so that nothing else can come in between.
+func vacate(mapped []byte) error {
+	const flags = unix.MAP_ANON | unix.MAP_PRIVATE | unix.MAP_FIXED | unix.MAP_NORESERVE
+	_, err := unix.MmapPtr(-1, 0, unsafe.Pointer(&mapped[0]), uintptr(len(mapped)), unix.PROT_READ|unix.PROT_WRITE, flags)
+	return err
+}
 
 // settle does to the pages what the config asks for.
 func (a *Arena) settle(c ArenaConfig) error {

@@ -76,9 +76,13 @@ func (e *ChoiceError) Error() string {
 func (e *ChoiceError) Is(target error) bool { return target == ErrNotFound }
 
 // Choose goes through the providers in order and returns the first with which
-// a [Port] can be opened. The error is a *ChoiceError. Any goroutine may call
-// it; it looks at the machine anew each time.
+// a [Port] can be opened. The error is a *ChoiceError, or ErrNotSupported in a program
+// that was built without cgo, or not for Linux. Any goroutine may call it; it looks
+// at the machine anew each time.
 func Choose(p Preference) (*Choice, error) {
+	if err := available("choice", ""); err != nil {
+		return nil, err
+	}
 	names := p.Providers
 	if len(names) == 0 {
 		names = defaultProviders

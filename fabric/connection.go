@@ -324,8 +324,8 @@ func wrongAddress(i *Info, address []byte) string {
 	family := binary.NativeEndian.Uint16(address)
 	format := i.a.AddressFormat
 	switch {
-	case family == syscall.AF_INET && format != cgo.FormatIPv6 && len(address) == syscall.SizeofSockaddrInet4:
-	case family == syscall.AF_INET6 && format != cgo.FormatIPv4 && len(address) == syscall.SizeofSockaddrInet6:
+	case family == syscall.AF_INET && format != cgo.FormatIPv6 && len(address) == sizeofIPv4:
+	case family == syscall.AF_INET6 && format != cgo.FormatIPv4 && len(address) == sizeofIPv6:
 	default:
 		return "an address of " + strconv.Itoa(len(address)) + " bytes and family " + strconv.Itoa(int(family)) + " is none of this endpoint's format"
 	}

@@ -84,7 +84,7 @@ var deviceErrnos = map[int32]Errno{
 	8:  Errno(syscall.ECONNABORTED), // reset by the peer
 	9:  Errno(syscall.ENOTCONN),     // nobody has the queue pair, or not any more
 	10: 269,                         // FI_ENORX: the receiver was not ready
-	12: Errno(syscall.EREMOTEIO),    // the peer's queue pair is in a wrong state
+	12: errnoRemoteIO,               // the peer's queue pair is in a wrong state
 	13: Errno(syscall.ECONNABORTED), // the peer does not answer
 	14: Errno(syscall.ENOTCONN),     // the peer does not know this endpoint
 	15: Errno(syscall.EHOSTUNREACH),

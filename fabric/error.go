@@ -119,6 +119,7 @@ var (
 // Codes that weft itself gives.
 const (
 	errnoTruncated Errno = 265 // FI_ETRUNC
+	errnoRemoteIO  Errno = 121 // EREMOTEIO, which not all systems have
 	errnoInvalid         = Errno(syscall.EINVAL)
 	errnoNoData          = Errno(syscall.ENODATA)
 )

@@ -28,7 +28,8 @@ func newInfo(raw cgo.Info) *Info {
 // Discover lists what libfabric offers for the hints, in its order of
 // preference. ErrNotFound says that there is nothing; libfabric says the same
 // for a missing device, a container without it and a misspelt provider.
-// ErrInvalid and ErrNotSupported say which hint cannot be right. It looks at
+// ErrInvalid and ErrNotSupported say which hint cannot be right; a program that was
+// built without cgo, or not for Linux, always gets ErrNotSupported. It looks at
 // the machine, which may take milliseconds. Any goroutine may call it.
 //
 // Implements: int fi_getinfo(...)
@@ -39,6 +40,9 @@ func Discover(h Hints) ([]*Info, error) {
 			errno = Errno(syscall.ENOSYS)
 		}
 		return nil, &Error{Op: "fi_getinfo", Provider: h.Provider, Errno: errno, Detail: detail}
+	}
+	if err := available("fi_getinfo", h.Provider); err != nil {
+		return nil, err
 	}
 	switchOffCache()
 	bare := h.bare()

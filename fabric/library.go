@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"fmt"
+	"syscall"
 
 	"github.com/weft-go/weft/cgo"
 )
@@ -12,7 +13,8 @@ type Version struct{ Major, Minor int }
 // String is such as "1.17".
 func (v Version) String() string { return fmt.Sprintf("%d.%d", v.Major, v.Minor) }
 
-// LibraryVersion is the version of the library that the process runs with.
+// LibraryVersion is the version of the library that the process runs with, and 0.0 in
+// a program that cannot call libfabric.
 //
 // Implements: uint32_t fi_version(...)
 func LibraryVersion() Version { return version(cgo.LibraryVersion()) }
@@ -34,6 +36,18 @@ func MemoryInUse() map[string]int64 {
 		m["arenas"] = n
 	}
 	return m
+}
+
+// Supported says whether this program can call libfabric at all: nil, or an *Error that
+// is ErrNotSupported and tells what the program would have to be built with. Everything
+// that opens something returns such an error where this does.
+func Supported() error { return available("libfabric", "") }
+
+func available(op, provider string) error {
+	if detail := cgo.Missing(); detail != "" {
+		return &Error{Op: op, Provider: provider, Errno: Errno(syscall.ENOSYS), Detail: detail}
+	}
+	return nil
 }
 
 // errnoText returns libfabric's words for a code.

@@ -50,6 +50,9 @@ func SetLogLevel(level LogLevel) error {
 	if level < LogOff || level > LogDebug {
 		return &Error{Op: "fi_import_log", Errno: errnoInvalid, Detail: "a level is LogOff to LogDebug"}
 	}
+	if err := available("fi_import_log", ""); err != nil {
+		return err
+	}
 	imported.Lock()
 	defer imported.Unlock()
 	cgo.SetLogLevel(int(level))

@@ -6,8 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/weft-go/weft/cgo"
 )
 
@@ -225,7 +223,7 @@ func (p *PassiveEndpoint) endSilent() {
 }
 
 // heardOf says whether a connection is that of a request, or of an endpoint.
-func (p *PassiveEndpoint) heardOf(peer unix.Sockaddr) bool {
+func (p *PassiveEndpoint) heardOf(peer socketName) bool {
 	p.waiting.Lock()
 	defer p.waiting.Unlock()
 	for r := range p.requests {

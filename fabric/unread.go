@@ -1,12 +1,6 @@
 package fabric
 
-import (
-	"sync"
-
-	"golang.org/x/sys/unix"
-
-	"github.com/weft-go/weft/cgo"
-)
+import "github.com/weft-go/weft/cgo"
 
 // shm of libfabric 2.x looks at each message that nobody has received once more
 // when their endpoint is closed: it writes into the memory of whoever sent it, at a
@@ -98,46 +92,6 @@ func (e *Endpoint) postUnread(q *CompletionQueue, kind, count int) {
 		// With nothing to read, it makes no progress.
 		e.turn.Take(n, 0, 0, 0)
 		count -= n
-	}
-}
-
-// waste is memory for a message of any length, the same for all endpoints: what one
-// writes there another may write over. None of it is there before it is written.
-type waste struct {
-	mu     sync.Mutex
-	users  int
-	memory []byte
-}
-
-var scratch waste
-
-// take returns the memory, or nil if the process cannot have any.
-func (w *waste) take() *waste {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for size := 1 << 40; w.memory == nil; size /= 2 {
-		if size < 1<<20 {
-			return nil
-		}
-		b, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
-		if err == nil {
-			w.memory = b
-		}
-	}
-	w.users++
-	return w
-}
-
-// empty gives what was written back to the system.
-func (w *waste) empty() { _ = unix.Madvise(w.memory, unix.MADV_DONTNEED) }
-
-// give is the end of take.
-func (w *waste) give() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.users--; w.users == 0 {
-		_ = unix.Munmap(w.memory)
-		w.memory = nil
 	}
 }
 

@@ -43,6 +43,9 @@ type Variable struct {
 //
 // Implements: int fi_getparams(...), fi_freeparams(...)
 func Variables() ([]Variable, error) {
+	if err := available("fi_getparams", ""); err != nil {
+		return nil, err
+	}
 	switchOffCache()
 	params, code := cgo.Params()
 	if code != 0 {

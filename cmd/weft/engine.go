@@ -168,8 +168,9 @@ func systemError(err error) error {
 	return err
 }
 
-// isNoProvider says that libfabric has no provider that the flags admit.
+// isNoProvider says that libfabric has no provider that the flags admit, or that this
+// program cannot call it.
 func isNoProvider(err error) bool {
 	var choice *fabric.ChoiceError
-	return errors.As(err, &choice)
+	return errors.As(err, &choice) || err != nil && fabric.Supported() != nil && errors.Is(err, fabric.ErrNotSupported)
 }

@@ -14,6 +14,7 @@ const (
 	exitNoProvider  = 3
 	exitPeer        = 4
 	exitMismatch    = 5
+	exitWarnings    = 6
 	exitInterrupted = 130
 )
 

@@ -69,14 +69,18 @@ func providerNames(flags providerFlags) []string {
 	if err != nil {
 		return names
 	}
-	var others []string
+	return append(names, slices.DeleteFunc(coreNames(infos), func(name string) bool { return slices.Contains(names, name) })...)
+}
+
+// coreNames are the names of the providers, each once, without layers and hooks.
+func coreNames(infos []*fabric.Info) []string {
+	var names []string
 	for _, i := range infos {
 		name, _, _ := strings.Cut(i.Provider(), ";")
-		utility := strings.HasPrefix(name, "ofi_") // a layer over providers, or a hook
-		if !utility && !slices.Contains(names, name) {
-			others = append(others, name)
+		if !strings.HasPrefix(name, "ofi_") {
+			names = append(names, name)
 		}
 	}
-	slices.Sort(others)
-	return append(names, slices.Compact(others)...)
+	slices.Sort(names)
+	return slices.Compact(names)
 }

@@ -6,6 +6,7 @@
 //	weft ping --serve                answer pings
 //	weft ping HOST:PORT              measure the latency to a weft ping --serve
 //	weft info                        what this machine can use, and why
+//	weft doctor                      what keeps this machine from using EFA
 //	weft run -n N -- COMMAND         run a job of N processes on this machine
 //	weft bench collective            measure what ranks do together on this machine
 //
@@ -24,9 +25,10 @@
 //	0    all is done
 //	1    the work failed; the message says which part
 //	2    wrong usage
-//	3    no usable provider
+//	3    no usable provider; for weft doctor, EFA cannot be used
 //	4    the peer cannot be reached, was lost, or is not a fitting weft
 //	5    verification failed: what arrived is not what was sent
+//	6    weft doctor has warnings, and nothing that keeps EFA from being used
 //	130  interrupted before the work was done
 //
 // but weft run has that of the rank that failed first (128 and its number for a
@@ -78,9 +80,10 @@ The exit codes are
   0    all is done
   1    the work failed; the message says which part
   2    wrong usage
-  3    no usable provider
+  3    no usable provider; for weft doctor, EFA cannot be used
   4    the peer cannot be reached, was lost, or is not a fitting weft
   5    verification failed: what arrived is not what was sent
+  6    weft doctor has warnings, and nothing that keeps EFA from being used
   130  interrupted before the work was done
 
 but weft run has that of the rank that failed first (128 and its number for a
@@ -89,15 +92,17 @@ cannot be started or is not there.`
 
 // commandLine is the whole of it.
 type commandLine struct {
-	Recv    recvCommand  `cmd:"" help:"Receive files and folders."`
-	Send    sendCommand  `cmd:"" help:"Send files and folders to a weft recv."`
-	Ping    pingCommand  `cmd:"" help:"Measure the latency of messages."`
-	Info    infoCommand  `cmd:"" help:"Show what this machine can use, what would be chosen, and why."`
-	Run     runCommand   `cmd:"" help:"Run a command as the ranks of a job on this machine."`
-	Bench   benchCommand `cmd:"" help:"Measure what ranks do together on this machine."`
-	Keep    keepCommand  `cmd:"" hidden:"" help:"End the job of a weft run that is gone."`
-	Rank    rankCommand  `cmd:"" hidden:"" help:"Be a rank of a weft bench."`
-	Verbose bool         `short:"v" help:"Log what is chosen and done to stderr."`
+	Recv    recvCommand   `cmd:"" help:"Receive files and folders."`
+	Send    sendCommand   `cmd:"" help:"Send files and folders to a weft recv."`
+	Ping    pingCommand   `cmd:"" help:"Measure the latency of messages."`
+	Info    infoCommand   `cmd:"" help:"Show what this machine can use, what would be chosen, and why."`
+	Doctor  doctorCommand `cmd:"" help:"Say what keeps this machine from using EFA, and what to do about it."`
+	Ask     askCommand    `cmd:"" hidden:"" help:"Ask libfabric what it has, for weft doctor."`
+	Run     runCommand    `cmd:"" help:"Run a command as the ranks of a job on this machine."`
+	Bench   benchCommand  `cmd:"" help:"Measure what ranks do together on this machine."`
+	Keep    keepCommand   `cmd:"" hidden:"" help:"End the job of a weft run that is gone."`
+	Rank    rankCommand   `cmd:"" hidden:"" help:"Be a rank of a weft bench."`
+	Verbose bool          `short:"v" help:"Log what is chosen and done to stderr."`
 
 	Version kong.VersionFlag `help:"Print the versions of weft and of libfabric."`
 }

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 )
 
@@ -86,7 +85,7 @@ func Ranks(t *testing.T, size int, provider string, part ...string) (errs []erro
 		words := append([]string{strconv.Itoa(rank), strconv.Itoa(size), provider, store}, part...)
 		p.Env = append(os.Environ(), variable+"="+strings.Join(words, " "))
 		p.Stdout, p.Stderr = &outputs[rank], &outputs[rank]
-		p.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		endWithParent(p)
 		if err := p.Start(); err != nil {
 			t.Fatal(err)
 		}

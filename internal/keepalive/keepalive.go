@@ -5,8 +5,6 @@ package keepalive
 import (
 	"net"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // What a timeout can be: the system asks once a second at most, and one question may
@@ -38,13 +36,5 @@ func Set(conn net.Conn, timeout time.Duration) {
 	every, silence := times(timeout)
 	// A system that cannot keep alive still reports what it notices.
 	_ = t.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: every, Interval: every, Count: questions})
-	raw, err := t.SyscallConn()
-	if err != nil {
-		return
-	}
-	// Also for what was sent and has no answer, when the system does not ask. Linux
-	// goes by it alone where it is set, and not by the count.
-	_ = raw.Control(func(fd uintptr) {
-		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(silence/time.Millisecond))
-	})
+	giveUpAfter(t, silence)
 }

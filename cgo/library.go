@@ -1,0 +1,42 @@
+//go:build linux
+
+package cgo
+
+/*
+#cgo pkg-config: libfabric
+#cgo CFLAGS: -std=gnu11 -O2 -Wall -Wextra
+#include "shim.h"
+*/
+import "C"
+
+// Missing says what keeps libfabric from being called, and is empty where it can be.
+func Missing() string { return "" }
+
+func codeOf(ret C.int) Code {
+	if ret < 0 {
+		return Code(-ret)
+	}
+	return 0
+}
+
+// Codes that decide what happens next.
+const (
+	Again     Code = C.FI_EAGAIN
+	NoSystem  Code = C.FI_ENOSYS
+	NoData    Code = C.FI_ENODATA
+	NoEntry   Code = C.FI_ENOENT
+	Truncated Code = C.FI_ETRUNC
+)
+
+// ErrorText returns libfabric's words for a code.
+//
+// Implements: const char *fi_strerror(int errnum)
+func ErrorText(code int) string { return C.GoString(C.fi_strerror(C.int(code))) }
+
+// LibraryVersion is the API version of the library at run time.
+//
+// Implements: uint32_t fi_version(void)
+func LibraryVersion() Version { return Version(C.fi_version()) }
+
+// HeaderVersion is the API version that this package was compiled against.
+const HeaderVersion = Version(C.FI_MAJOR_VERSION<<16 | C.FI_MINOR_VERSION)

@@ -1,0 +1,361 @@
+package doctor
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/fstest"
+
+	"github.com/rogpeppe/go-internal/txtar"
+	"github.com/stretchr/testify/require"
+)
+
+// instance is a machine on which EFA works.
+func instance(t *testing.T) (fstest.MapFS, Library) {
+	t.Helper()
+	archive, err := txtar.ParseFile("testdata/instance.txtar")
+	require.NoError(t, err)
+	root := make(fstest.MapFS)
+	for _, f := range archive.Files {
+		root[f.Name] = &fstest.MapFile{Data: f.Data, Mode: 0o666}
+	}
+	return root, Library{
+		Version: Version{2, 1}, Headers: Version{2, 1}, Providers: []string{"efa", "shm", "sockets", "tcp"},
+		Variables: []string{"FI_EFA_IFACE", "FI_SOCKETS_PE_WAITTIME", "FI_UNIVERSE_SIZE"},
+		Needs:     []string{"libefa.so.1", "libc.so.6"}, Devices: []string{"rdmap0s6-rdm"}, Chosen: "efa",
+	}
+}
+
+// without is what libfabric says when it has no device of EFA, whatever the reason is.
+func without(l *Library) {
+	l.Devices, l.Chosen, l.Refusal = nil, "tcp", "fi_getinfo (efa): No data available: no EFA device that libfabric could open"
+}
+
+const gone = "\x00gone"
+
+// otherDevice is another RDMA device beside that of EFA.
+var otherDevice = map[string]string{
+	"sys/class/infiniband_verbs/uverbs1/ibdev":         "mlx5_0",
+	"sys/class/infiniband_verbs/uverbs1/device/vendor": "0x15b3",
+}
+
+// Each kind of the catalogue is found on one of these machines.
+func TestExamine(t *testing.T) {
+	found := make(map[Kind]bool)
+	for _, c := range []struct {
+		name string
+		// files of the machine that are others, and folders that are gone.
+		files   map[string]string
+		environ string
+		library func(l *Library)
+		open    map[string]error
+		process string
+		// want are the kinds and severities of all that is not fine, and found what the
+		// first says.
+		want   string
+		found  string
+		usable bool
+	}{
+		{name: "all is well", usable: true},
+		{
+			name: "no device", library: without,
+			files: map[string]string{"sys/bus/pci/devices/0000:00:06.0": gone, "sys/class/infiniband": gone, "sys/class/infiniband_verbs": gone, "dev/infiniband": gone, "sys/module/efa": gone},
+			want:  "problem no-device", found: "1 devices, none of them EFA; the machine is an instance of EC2 of type p4d.24xlarge",
+		},
+		{
+			name: "no instance of EC2", library: without,
+			files: map[string]string{"sys/bus/pci/devices": gone, "sys/class/dmi/id/sys_vendor": "QEMU", "sys/class/dmi/id/product_name": "Standard PC"},
+			want:  "problem no-device", found: "0 devices, none of them EFA; the machine is no instance of EC2 (QEMU Standard PC)",
+		},
+		{
+			name: "no driver", library: without,
+			files: map[string]string{"sys/bus/pci/devices/0000:00:06.0/uevent": "PCI_CLASS=20000", "sys/module/efa": gone, "sys/class/infiniband_verbs": gone, "dev/infiniband": gone},
+			want:  "problem no-driver", found: "0000:00:06.0 has no driver; the module efa is not loaded",
+		},
+		{
+			name: "another driver", library: without,
+			files: map[string]string{"sys/bus/pci/devices/0000:00:06.0/uevent": "DRIVER=vfio-pci"},
+			want:  "problem no-driver", found: "0000:00:06.0 has driver vfio-pci; the module efa is loaded",
+		},
+		{
+			name: "no uverbs module", library: without,
+			files: map[string]string{"sys/class/infiniband_verbs": gone, "sys/module/ib_uverbs": gone, "dev/infiniband": gone},
+			want:  "problem no-verbs", found: "no EFA device; the module ib_uverbs is not loaded",
+		},
+		{
+			name: "device of another namespace", library: without,
+			files: map[string]string{"sys/class/infiniband_verbs/uverbs0": gone},
+			want:  "problem no-verbs", found: "no EFA device; the module ib_uverbs is loaded",
+		},
+		{
+			name: "container without the device", library: without,
+			files: map[string]string{"dev/infiniband": gone, ".dockerenv": ""},
+			open:  map[string]error{"dev/infiniband/uverbs0": fs.ErrNotExist},
+			want:  "problem no-uverbs", found: "it is not there, and this is a container",
+		},
+		{
+			name: "pod without the device", library: without, environ: "KUBERNETES_SERVICE_HOST=10.0.0.1",
+			files: map[string]string{"dev/infiniband": gone},
+			open:  map[string]error{"dev/infiniband/uverbs0": fs.ErrNotExist},
+			want:  "problem no-uverbs", found: "and this is a container",
+		},
+		{
+			name: "no permission", library: without,
+			open: map[string]error{"dev/infiniband/uverbs0": &fs.PathError{Op: "open", Path: "/dev/infiniband/uverbs0", Err: syscall.EACCES}},
+			want: "problem permission", found: "opening it says: permission denied (its permissions are 0666, the user is 1000)",
+		},
+		{
+			name: "file mounted without the device", library: without,
+			open: map[string]error{"dev/infiniband/uverbs0": &fs.PathError{Op: "open", Path: "/dev/infiniband/uverbs0", Err: syscall.EPERM}},
+			want: "problem device-cgroup", found: "operation not permitted, whatever its permissions are",
+		},
+		{
+			name: "file of no device", library: without,
+			open: map[string]error{"dev/infiniband/uverbs0": syscall.ENXIO},
+			want: "problem broken-uverbs", found: "no such device or address",
+		},
+		{
+			name: "another device cannot be opened", library: without, files: otherDevice,
+			open: map[string]error{"dev/infiniband/uverbs1": syscall.EPERM},
+			want: "problem other-device", found: "it is no EFA device, and opening it says: operation not permitted",
+		},
+		{
+			name: "another device cannot be opened, and libfabric minds not", files: otherDevice, usable: true,
+			open: map[string]error{"dev/infiniband/uverbs1": syscall.EPERM}, want: "warning other-device",
+		},
+		{
+			name: "port down", library: without, files: map[string]string{"sys/class/infiniband/rdmap0s6/ports/1/state": "1: DOWN"},
+			want: "problem port-down", found: "1: DOWN",
+		},
+		{
+			name: "no plugin of rdma-core", library: without, files: map[string]string{"etc/libibverbs.d": gone},
+			want: "problem no-verbs-plugin",
+		},
+		{name: "nothing explains it", library: without, want: "problem unexplained", found: "No data available"},
+		{
+			name: "an endpoint cannot be opened", library: func(l *Library) { l.Failure = "fi_endpoint (efa): Cannot allocate memory" },
+			want: "problem unopened", found: "Cannot allocate memory",
+		},
+		{
+			name: "memory lock", files: map[string]string{"proc/self/limits": "Max locked memory         65536                65536                bytes"},
+			usable: true, want: "warning memory-lock", found: "the limit is 64 KiB, enough for 0 endpoints",
+		},
+		{
+			name: "memory lock stops it", files: map[string]string{"proc/self/limits": "Max locked memory         8388608              unlimited            bytes"},
+			library: func(l *Library) { l.Failure = "fi_endpoint (efa): Cannot allocate memory" },
+			want:    "problem memory-lock", found: "the limit is 8192 KiB",
+		},
+		{
+			name: "memory lock does not count", usable: true,
+			files: map[string]string{
+				"proc/self/limits": "Max locked memory         65536                65536                bytes",
+				"proc/self/status": "Uid:\t0\t0\t0\t0\nCapEff:\t000001ffffffffff",
+			},
+		},
+		{name: "huge pages", usable: true, files: map[string]string{"proc/meminfo": "HugePages_Total: 8\nHugePages_Free: 4\nHugepagesize: 2048 kB"}, want: "note no-huge-pages", found: "4 of 8 huge pages are free"},
+		{
+			name: "old libfabric", library: func(l *Library) { l.Version = Version{1, 11} }, usable: true,
+			want: "warning old-library", found: "libfabric 1.11",
+		},
+		{name: "libfabric before RDMA", library: func(l *Library) { l.Version = Version{1, 17} }, usable: true, want: "note library-age"},
+		{
+			name: "built without efa", library: func(l *Library) { without(l); l.Providers, l.Needs = []string{"shm", "tcp"}, []string{"libc.so.6"} },
+			want: "problem no-provider", found: "it has shm, tcp, and no efa",
+		},
+		{
+			name:    "before 2.1 it does not list efa without a device",
+			library: func(l *Library) { without(l); l.Version, l.Providers = Version{1, 17}, []string{"shm", "tcp"} },
+			files:   map[string]string{"sys/bus/pci/devices": gone}, want: "problem no-device",
+		},
+		{
+			name: "efa is a plugin", library: func(l *Library) { without(l); l.Providers, l.Needs = []string{"shm"}, nil },
+			files: map[string]string{"sys/bus/pci/devices": gone, "usr/lib/x86_64-linux-gnu/libfabric/libefa-fi.so": ""},
+			want:  "problem no-device",
+		},
+		{
+			name: "FI_PROVIDER", environ: "FI_PROVIDER=nosuch", library: func(l *Library) { without(l); l.Providers = nil },
+			want: "problem filtered", found: "FI_PROVIDER=nosuch; libfabric has no nosuch",
+		},
+		{name: "FI_PROVIDER without efa", environ: "FI_PROVIDER=tcp", library: func(l *Library) { without(l); l.Providers = []string{"tcp"} }, want: "problem filtered", found: "FI_PROVIDER=tcp"},
+		{name: "FI_PROVIDER negated", environ: "FI_PROVIDER=^shm,EFA", library: without, want: "problem filtered"},
+		{name: "FI_PROVIDER that has efa", environ: "FI_PROVIDER=shm,efa", usable: true},
+		{name: "FI_EFA_IFACE", environ: "FI_EFA_IFACE=rdmap9s9", library: without, want: "problem filtered-devices", found: "FI_EFA_IFACE=rdmap9s9; there are rdmap0s6"},
+		{name: "FI_EFA_IFACE that is empty", environ: "FI_EFA_IFACE=", library: without, want: "problem filtered-devices"},
+		{name: "FI_EFA_IFACE that old providers do not know", environ: "FI_EFA_IFACE=rdmap9s9", usable: true},
+		{name: "FI_EFA_IFACE that fits", environ: "FI_EFA_IFACE=rdmap9s9,rdmap0s6", usable: true},
+		{name: "fatal variable", environ: "FI_EFA_MTU_SIZE=4096", library: func(l *Library) {
+			*l = Library{Died: "signal: aborted", Said: "FI_EFA_MTU_SIZE env variable detected!"}
+		}, want: "problem library-died, problem fatal-variable", found: "signal: aborted; it said: FI_EFA_MTU_SIZE"},
+		{name: "variable that is fatal to others", environ: "FI_EFA_MTU_SIZE=4096", usable: true, want: "warning fatal-variable", found: "FI_EFA_MTU_SIZE=4096"},
+		{
+			name: "forced RDMA", environ: "FI_EFA_USE_DEVICE_RDMA=1", usable: true,
+			files: map[string]string{"sys/bus/pci/devices/0000:00:06.0/device": "0xefa0"}, want: "warning forced-rdma",
+		},
+		{name: "RDMA that the device has", environ: "FI_EFA_USE_DEVICE_RDMA=1", usable: true},
+		{name: "fork", environ: "RDMAV_FORK_SAFE=1", usable: true, want: "warning fork-safe", found: "RDMAV_FORK_SAFE=1"},
+		{name: "misspelt variable", environ: "FI_UNIVERSE_SISE=8 FI_UNIVERSE_SIZE=8 FI_LOG_LEVEL=warn FI_CXI_ATS=0", usable: true, want: "note unknown-variable", found: "FI_UNIVERSE_SISE=8"},
+		{name: "plugins", environ: "FI_PROVIDER_PATH=/opt/plugins", usable: true, want: "note provider-path", found: "/opt/plugins"},
+		{
+			name: "two libraries", usable: true, want: "warning two-libraries", found: "/opt/amazon/efa/lib64/libfabric.so.1.27.0 and /usr/lib/libfabric.so.1.19.0",
+			files: map[string]string{"proc/self/maps": `7f2b1c000000-7f2b1c100000 r--p 00000000 fe:01 5678 /opt/amazon/efa/lib64/libfabric.so.1.27.0
+7f2b1c100000-7f2b1c200000 r-xp 00100000 fe:01 5678 /opt/amazon/efa/lib64/libfabric.so.1
+7f2b1d000000-7f2b1d100000 r--p 00000000 fe:01 91011 /usr/lib/libfabric.so.1.19.0`},
+		},
+		{
+			name: "the system's library, and that of AWS", usable: true, want: "warning other-library", found: "the process has /usr/lib/libfabric.so.1.19.0, and there is /opt/amazon/efa/lib64/libfabric.so.1",
+			files: map[string]string{"proc/self/maps": "7f2b1d000000-7f2b1d100000 r--p 00000000 fe:01 91011 /usr/lib/libfabric.so.1.19.0"},
+		},
+		{
+			name: "hidden traces", usable: true, want: "note hidden-traces",
+			files: map[string]string{"proc/self/maps": "7f2b1d000000-7f2b1d100000 r--p 00000000 fe:01 91012 /usr/lib/libinfinipath.so.4.0"},
+		},
+		{name: "traces", usable: true, environ: "IPATH_NO_BACKTRACE=1", files: map[string]string{"proc/self/maps": "7f2b1d000000-7f2b1d100000 r--p 00000000 fe:01 91012 /usr/lib/libinfinipath.so.4.0"}},
+		{
+			name: "deprecated provider", library: func(l *Library) { without(l); l.Chosen = "sockets" },
+			files: map[string]string{"sys/bus/pci/devices": gone}, want: "problem no-device, warning deprecated-provider",
+		},
+		{
+			name: "security group", usable: true, files: map[string]string{"sys/class/infiniband/rdmap0s6/ports/1/hw_counters/rx_pkts": "0"},
+			want: "warning no-answers", found: "1000 packets sent, 0 received",
+		},
+		{
+			name: "silent peers", usable: true, files: map[string]string{"sys/class/infiniband/rdmap0s6/ports/1/hw_counters/unresponsive_remote_events": "3"},
+			want: "warning no-answers", found: "3 peers that did not answer",
+		},
+		{name: "untried", usable: true, files: map[string]string{"sys/class/infiniband/rdmap0s6/ports/1/hw_counters/tx_pkts": "0"}, want: "note untried"},
+		{name: "no counters", usable: true, files: map[string]string{"sys/class/infiniband/rdmap0s6/ports/1/hw_counters": gone}, want: "note unseen"},
+		{name: "ptrace", usable: true, files: map[string]string{"proc/sys/kernel/yama/ptrace_scope": "1"}, want: "warning ptrace", found: "it is 1"},
+		{
+			name: "ptrace does not count", usable: true,
+			files: map[string]string{"proc/sys/kernel/yama/ptrace_scope": "1", "proc/self/status": "CapEff:\t0000000000080000"},
+		},
+		{
+			name: "small shared memory", usable: true, files: map[string]string{"proc/self/mounts": "shm /dev/shm tmpfs rw,size=65536k 0 0"},
+			want: "warning small-shared-memory", found: "/dev/shm has 64 MiB, for 96 processors",
+		},
+		{
+			name: "stale names", usable: true, files: map[string]string{"dev/shm/17:0:0": strings.Repeat("x", 1<<20+1), "dev/shm/17:0:1": "x"},
+			want: "note stale-names", found: "2 names of processes that are gone, up to 2 MiB: 17:0:0, 17:0:1",
+		},
+		{
+			name: "emulated", usable: true, library: func(l *Library) { l.Devices = []string{"rdmap0s0-rdm"} },
+			files: map[string]string{"sys/bus/pci/devices": gone}, want: "note emulated",
+		},
+		{
+			name: "without cgo", library: func(l *Library) { *l = Library{Missing: "this program was built without cgo"} },
+			want: "problem no-cgo", found: "this program was built without cgo",
+		},
+		{
+			name: "another process", process: "4242", usable: true,
+			files: map[string]string{
+				"proc/4242/limits": "Max locked memory         65536                65536                bytes", "proc/4242/environ": "RDMAV_FORK_SAFE=1\x00",
+				"proc/4242/maps": "", "proc/4242/mounts": "",
+			},
+			want: "warning fork-safe, warning memory-lock",
+		},
+		{
+			name: "another process that may not", process: "4242", want: "problem filtered", found: "FI_PROVIDER=tcp",
+			files: map[string]string{"proc/4242/limits": "Max locked memory unlimited unlimited bytes", "proc/4242/environ": "FI_PROVIDER=tcp\x00", "proc/4242/maps": ""},
+		},
+		{name: "another user's process", process: "4242", usable: true, want: "note unseen, note unseen, note unseen"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			root, library := instance(t)
+			root["proc/self/environ"] = &fstest.MapFile{Data: []byte(strings.ReplaceAll(c.environ, " ", "\x00") + "\x00")}
+			for name, content := range c.files {
+				if content != gone {
+					root[name] = &fstest.MapFile{Data: []byte(content + "\n"), Mode: 0o666}
+					continue
+				}
+				for file := range root {
+					if file == name || strings.HasPrefix(file, name+"/") {
+						delete(root, file)
+					}
+				}
+			}
+			if c.library != nil {
+				c.library(&library)
+			}
+			r := Examine(System{Root: root, Process: c.process, Library: library, Open: func(name string) error { return c.open[name] }})
+			var got []string
+			for _, f := range r.Findings {
+				found[f.Kind] = true
+				require.NotEmpty(t, f.Looked)
+				require.NotEmpty(t, f.Found, f.Kind)
+				if f.Severity != Fine {
+					require.NotEmpty(t, f.Do, f.Kind)
+					got = append(got, f.Severity.String()+" "+string(f.Kind))
+				}
+			}
+			require.Equal(t, c.want, strings.Join(got, ", "))
+			require.Equal(t, c.usable, r.Usable)
+			require.NotEqual(t, r.Usable, r.Severity == Problem)
+			if c.want != "" {
+				require.Contains(t, r.Findings[0].Found, c.found)
+				require.Equal(t, r.Findings[0].Severity, r.Severity)
+			}
+		})
+	}
+	for kind := range catalogue {
+		require.True(t, found[kind], "%s is found nowhere", kind)
+	}
+}
+
+// What is said of a machine is the same whatever it is read from.
+func TestExamineFolder(t *testing.T) {
+	root, library := instance(t)
+	root["proc/self/environ"] = &fstest.MapFile{}
+	dir := t.TempDir()
+	require.NoError(t, os.CopyFS(dir, root))
+	open := func(name string) error {
+		f, err := os.OpenFile(filepath.Join(dir, name), os.O_RDWR, 0)
+		if err == nil {
+			err = f.Close()
+		}
+		return err
+	}
+	want := Examine(System{Root: root, Library: library, Open: open})
+	require.Equal(t, want, Examine(System{Root: os.DirFS(dir), Library: library, Open: open}))
+	require.NoError(t, os.Remove(filepath.Join(dir, "dev/infiniband/uverbs0")))
+	without(&library)
+	r := Examine(System{Root: os.DirFS(dir), Library: library, Open: open})
+	require.Equal(t, NoUverbs, r.Findings[0].Kind)
+}
+
+func TestReports(t *testing.T) {
+	root, library := instance(t)
+	root["proc/self/environ"] = &fstest.MapFile{Data: []byte("RDMAV_FORK_SAFE=1\x00")}
+	r := Examine(System{Root: root, Library: library, Open: func(string) error { return nil }})
+	var short, long bytes.Buffer
+	require.NoError(t, r.Print(&short, false))
+	require.NoError(t, r.Print(&long, true))
+	require.Regexp(t, `(?s)^EFA can be used\.\n\nwarning: fork-safe\n  looked at  /proc/self/environ\n  found      RDMAV_FORK_SAFE=1\n  do         Unset it.*\n\n\d+ other things are as they should be; --all lists them\.\n$`, short.String())
+	require.Contains(t, long.String(), "found      1 EFA devices")
+
+	text, err := json.Marshal(r)
+	require.NoError(t, err)
+	var again Report
+	require.NoError(t, json.Unmarshal(text, &again))
+	require.Equal(t, r, &again)
+}
+
+var write = flag.Bool("write", false, "write docs/doctor.md instead of comparing it")
+
+func TestPage(t *testing.T) {
+	const page, mark = "../../../../docs/doctor.md", "<!-- What follows is made by the test of cmd/weft/internal/doctor: go test -run=TestPage -write -->\n"
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	head, listed, ok := strings.Cut(string(text), mark)
+	require.True(t, ok, "the page has lost its mark")
+	if *write {
+		require.NoError(t, os.WriteFile(page, []byte(head+mark+"\n"+Document()), 0o644))
+		return
+	}
+	require.Equal(t, Document(), strings.TrimPrefix(listed, "\n"), "make it anew: go test ./cmd/weft/internal/doctor -run=TestPage -write")
+}

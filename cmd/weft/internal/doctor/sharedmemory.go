@@ -1,0 +1,118 @@
+package doctor
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+func (x *examination) lookAtSharedMemory() {
+	x.ptraceScope()
+	x.roomInSharedMemory()
+	x.staleNames()
+}
+
+func (x *examination) ptraceScope() {
+	const name = "proc/sys/kernel/yama/ptrace_scope"
+	scope, ok := x.read(name)
+	switch {
+	case !ok || scope == "0":
+		x.fine("/"+name, "processes of one user may look into each other's memory")
+	case x.can(capabilityPtrace):
+		x.fine("/"+name, "it is "+scope+", and does not count for the process, which has CAP_SYS_PTRACE")
+	default:
+		x.find(Ptrace, "/"+name, "it is "+scope)
+	}
+}
+
+// perProcessor is what the shm provider wants of /dev/shm for each processor.
+const perProcessor = 16 << 20
+
+func (x *examination) roomInSharedMemory() {
+	looked := "/" + x.ofProcess("mounts")
+	text, _ := x.read(x.ofProcess("mounts"))
+	room := uint64(0)
+	for line := range strings.Lines(text) {
+		fields := strings.Fields(line)
+		if len(fields) > 3 && fields[1] == "/dev/shm" {
+			room = sizeOption(fields[3]) // of mounts over each other, the last
+		}
+	}
+	online, ok := x.read("sys/devices/system/cpu/online")
+	processors := countList(online)
+	if room == 0 || !ok {
+		return // without a limit it is half of the memory
+	}
+	found := fmt.Sprintf("/dev/shm has %d MiB, for %d processors", room>>20, processors)
+	if room < uint64(processors)*perProcessor {
+		x.find(SmallSharedMemory, looked, found)
+		return
+	}
+	x.fine(looked, found)
+}
+
+// sizeOption reads size=65536k among the options of a mount; 0 means that there is none.
+func sizeOption(options string) uint64 {
+	for option := range strings.SplitSeq(options, ",") {
+		value, ok := strings.CutPrefix(option, "size=")
+		if !ok {
+			continue
+		}
+		shift := 0
+		if number, kilo := strings.CutSuffix(value, "k"); kilo {
+			value, shift = number, 10
+		}
+		n, _ := strconv.ParseUint(value, 10, 64)
+		return n << shift
+	}
+	return 0
+}
+
+// countList counts the members of a list such as 0-3,8.
+func countList(list string) (n int) {
+	for part := range strings.SplitSeq(list, ",") {
+		first, last, isRange := strings.Cut(part, "-")
+		from, err := strconv.Atoi(first)
+		to := from
+		if err == nil && isRange {
+			to, err = strconv.Atoi(last)
+		}
+		if err == nil && to >= from {
+			n += to - from + 1
+		}
+	}
+	return n
+}
+
+// nameOfShm is what the shm provider calls its memory: the process, the domain and the
+// endpoint.
+var nameOfShm = regexp.MustCompile(`^(\d+):\d+:\d+$`)
+
+func (x *examination) staleNames() {
+	const folder = "dev/shm"
+	var stale []string
+	var size int64
+	for _, name := range x.list(folder) {
+		parts := nameOfShm.FindStringSubmatch(name)
+		if parts == nil || x.exists(path.Join("proc", parts[1])) {
+			continue
+		}
+		stale = append(stale, name)
+		if info, err := fs.Stat(x.Root, path.Join(folder, name)); err == nil {
+			size += info.Size()
+		}
+	}
+	if len(stale) == 0 {
+		x.fine("/"+folder, "no names of processes that are gone")
+		return
+	}
+	const most = 5
+	listed := strings.Join(stale[:min(most, len(stale))], ", ")
+	if len(stale) > most {
+		listed += " and others"
+	}
+	x.find(StaleNames, "/"+folder, fmt.Sprintf("%d names of processes that are gone, up to %d MiB: %s", len(stale), (size+1<<20-1)>>20, listed))
+}

@@ -1,0 +1,55 @@
+//go:build !linux
+
+package fabric
+
+import (
+	"syscall"
+	"time"
+
+	"github.com/weft-go/weft/cgo"
+)
+
+// What the rest of the package asks of Linux. Nothing opens elsewhere, so nobody gets
+// to ask but for an arena.
+
+func mapArena(int, Pages) (*Arena, error) {
+	return nil, &Error{Op: "arena", Errno: Errno(syscall.ENOSYS), Detail: cgo.Missing()}
+}
+
+func (*Arena) settle(ArenaConfig) error { return nil }
+func unmap([]byte) error                { return nil }
+func vacate([]byte) error               { return nil }
+
+func newSleeper(int, bool) (sleeper, error) {
+	return nil, &Error{Op: "wait descriptor", Errno: Errno(syscall.ENOSYS), Detail: cgo.Missing()}
+}
+
+func doze(nap time.Duration) { time.Sleep(nap) }
+
+type (
+	socketName  any
+	accepted    map[int]uint64
+	newcomers   struct{ names map[portAndHost]struct{} }
+	portAndHost struct{}
+)
+
+func acceptedAt([]byte, func(socketName) bool) (accepted, bool) { return nil, false }
+func acceptedBy(*Endpoint) accepted                             { return nil }
+func (accepted) shutDown(func())                                {}
+func (accepted) closeLeft()                                     {}
+func isAt(socketName, []byte) bool                              { return false }
+
+func makeRoomForCallers(*Endpoint)                {}
+func (*newcomers) add([]byte)                     {}
+func (*newcomers) remove(*AddressVector, Address) {}
+func (*newcomers) look(int)                       {}
+
+func checkOwner(string, string, []byte) error { return nil }
+
+type waste struct{ memory []byte }
+
+var scratch waste
+
+func (*waste) take() *waste { return nil }
+func (*waste) empty()       {}
+func (*waste) give()        {}

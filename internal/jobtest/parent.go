@@ -1,0 +1,13 @@
+//go:build linux
+
+package jobtest
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// endWithParent has a process killed when this one ends.
+func endWithParent(p *exec.Cmd) {
+	p.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+}
