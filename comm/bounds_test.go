@@ -1,7 +1,10 @@
 package comm
 
 import (
+	"context"
+	"encoding/binary"
 	"os"
+	"runtime"
 	"strconv"
 	"testing"
 	"time"
@@ -19,8 +22,27 @@ func used(c *Comm) (bytes int64, messages int, full bool) {
 	return bytes, messages, full
 }
 
+// soakFlood is how many messages a flood of make soak-flood has, 0 for none.
+func soakFlood(t *testing.T) (count int) {
+	t.Helper()
+	if text := os.Getenv("SOAK_FLOOD"); text != "" {
+		var err error
+		count, err = strconv.Atoi(text)
+		require.NoError(t, err)
+	}
+	return count
+}
+
+// floodDeadline is the deadline of a test with a flood of so many messages.
+func floodDeadline(t *testing.T, count int) context.Context {
+	const each = time.Millisecond // far beyond what one takes
+	ctx, cancel := context.WithTimeout(t.Context(), patience+time.Duration(count)*each)
+	t.Cleanup(cancel)
+	return ctx
+}
+
 // Messages that nobody receives stay within their memory, senders are held back, and
-// nothing is lost or out of order. SOAK_FLOOD is how many each of the two senders has.
+// nothing is lost or out of order.
 func TestUnexpectedIsBounded(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		const limit = 100_000
@@ -29,13 +51,12 @@ func TestUnexpectedIsBounded(t *testing.T) {
 			// Each of them is brought up by a receive of its own.
 			count = 1_000
 		}
-		if text := os.Getenv("SOAK_FLOOD"); text != "" {
-			var err error
-			count, err = strconv.Atoi(text)
-			require.NoError(t, err)
+		if soak := soakFlood(t); soak > 0 {
+			// There are two senders.
+			count = (soak + 1) / 2
 		}
 		worlds := b.open(t, 3, Config{MaxUnexpected: limit}, efa.Config{})
-		ctx := deadline(t)
+		ctx := floodDeadline(t, 2*count)
 		sent := make(chan int, 2)
 		for rank := 1; rank < 3; rank++ {
 			go func() {
@@ -72,6 +93,74 @@ func TestUnexpectedIsBounded(t *testing.T) {
 		require.Zero(t, bytes)
 		require.Zero(t, messages)
 		require.False(t, full)
+	})
+}
+
+// heap is how much Go memory is in use.
+func heap() int64 {
+	var m runtime.MemStats
+	// Twice: what a pool holds is freed by the second.
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// What messages that wait count against their bound is what they take, and all that fit
+// in it are taken in while nobody receives.
+func TestUnexpectedIsCounted(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		count := 20_000
+		soak := soakFlood(t)
+		switch {
+		case soak > 0:
+			count = soak
+		case b.Name != "fake":
+			// What counts them is the same on all devices.
+			return
+		}
+		const length = 8
+		worlds := b.open(t, 2, Config{MaxUnexpected: int64(count+1) * (length + overhead)}, efa.Config{})
+		zero, one := worlds[0], worlds[1]
+		ctx := floodDeadline(t, 2*count)
+		before := heap()
+		for i := range count {
+			require.NoError(t, zero.Send(ctx, binary.LittleEndian.AppendUint64(nil, uint64(i)), 1, i%7))
+		}
+		_, err := one.Probe(ctx, 0, AnyTag)
+		require.NoError(t, err)
+		bytes, messages, full := int64(0), 0, false
+		for messages < count && ctx.Err() == nil {
+			_, _, err := one.Iprobe(0, 8)
+			require.NoError(t, err)
+			bytes, messages, full = used(one)
+		}
+		require.Equal(t, count, messages)
+		require.False(t, full)
+		require.EqualValues(t, count*(length+overhead), bytes)
+		// What the connections keep for whatever comes is not part of it.
+		const beside = 4 << 20
+		require.LessOrEqual(t, heap()-before, bytes+beside, "%d messages", count)
+		// One tag first, and then what is left in order.
+		var buf [length]byte
+		for i := 3; i < count; i += 7 {
+			status, err := one.Recv(ctx, buf[:], AnySource, 3)
+			require.NoError(t, err)
+			require.Equal(t, Status{Source: 0, Tag: 3, Length: length}, status)
+			require.EqualValues(t, i, binary.LittleEndian.Uint64(buf[:]))
+		}
+		for i := range count {
+			if i%7 == 3 {
+				continue
+			}
+			status, err := one.Recv(ctx, buf[:], 0, AnyTag)
+			require.NoError(t, err)
+			require.Equal(t, Status{Source: 0, Tag: i % 7, Length: length}, status)
+			require.EqualValues(t, i, binary.LittleEndian.Uint64(buf[:]))
+		}
+		bytes, messages, _ = used(one)
+		require.Zero(t, bytes)
+		require.Zero(t, messages)
 	})
 }
 
