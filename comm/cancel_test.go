@@ -39,7 +39,7 @@ const narrow = 4
 // narrowly lends a job of two ranks that have little room for each other's messages.
 func (b *bed) narrowly(t *testing.T, config Config) (zero, one *Comm, limit int) {
 	t.Helper()
-	config.MaxUnexpected = 10_000
+	config.MaxUnexpected = 100_000
 	zero, one = b.lend(t, config, efa.Config{WindowMessages: narrow})
 	limit, err := zero.EagerLimit(1)
 	require.NoError(t, err)

@@ -13,7 +13,7 @@ import (
 // narrowWorlds opens a job of two ranks as narrowly does, for a test that closes them.
 func (b *bed) narrowWorlds(t *testing.T, config Config) (zero, one *Comm, limit int) {
 	t.Helper()
-	config.MaxUnexpected = 10_000
+	config.MaxUnexpected = 100_000
 	worlds := b.openFor(t, 2, config, efa.Config{WindowMessages: narrow})
 	limit, err := worlds[0].EagerLimit(1)
 	require.NoError(t, err)
