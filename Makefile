@@ -142,6 +142,14 @@ soak: SOAK_PROVIDERS := $(if $(SOAK_PROVIDERS),$(SOAK_PROVIDERS),sockets,tcp,shm
 soak: setup ## 1,000 connections of 1,000 messages, or SOAK_CONNECTIONS, SOAK_MESSAGES, SOAK_TIME=1h
 	go test ./efa/ -run='^TestSoak$$' -count=1 -timeout=0 -v
 
+# make test does the same with fewer, of which the second on the device in memory only.
+FLOOD_PROVIDERS ?= sockets,tcp,shm
+FLOOD_MESSAGES ?= 1000000
+.PHONY: soak-flood
+soak-flood: setup ## FLOOD_MESSAGES=1000000 that nobody receives at first, in both modes of matching
+	SOAK_FLOOD=$(FLOOD_MESSAGES) WEFT_TEST_PROVIDERS=$(FLOOD_PROVIDERS) \
+		go test ./comm/ -run='^TestUnexpectedIs(Bounded|Counted)$$' -count=1 -timeout=0 -v
+
 .PHONY: fuzz
 fuzz: setup ## run each fuzz target for FUZZTIME
 	@scripts/fuzz

@@ -78,8 +78,11 @@ func benchmarks() []benchmark {
 		eagerBenchmark("P10", "sockets", 10_000, 0),
 		idleBenchmark("shm", 1_000, 4*time.Second),
 		idleBenchmark("tcp", 1_000, 4*time.Second),
+		rendezvousBenchmark("shm", 500, 0.9),
+		rendezvousBenchmark("tcp", 200, 0.9),
 		deviceOneWay(10_000),
 		deviceLarge(500),
+		deviceRendezvous(100),
 	}, thresholdBenchmarks()...)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weft-go/weft/comm"
 	"github.com/weft-go/weft/efa"
+	"github.com/weft-go/weft/fabric"
 )
 
 // commSide is one of two ranks of package comm, alone in its process. The first side
@@ -19,7 +20,7 @@ type commSide struct {
 
 // run goes by rendezvous if the order is for two messages, and eagerly where that can be.
 func (s *commSide) run() (err error) {
-	port, err := openPort(s.order)
+	port, err := openPort(s.order, fabric.RemoteMemory)
 	if err != nil {
 		return err
 	}
@@ -64,7 +65,12 @@ func (s *commSide) run() (err error) {
 }
 
 func (s *commSide) do(ctx context.Context, world *comm.Comm) (times, error) {
-	if s.work != pingPongWork {
+	switch {
+	case s.work == floodWork && s.first:
+		return times{}, s.sendAll(ctx, world)
+	case s.work == floodWork:
+		return s.receiveAll(ctx, world)
+	case s.work != pingPongWork:
 		return times{}, fmt.Errorf("a communicator has no work %q", s.work)
 	}
 	if err := s.talk.waitForGo(); err != nil {

@@ -142,7 +142,7 @@ func TestBenchmarksRun(t *testing.T) {
 		t.Run(b.name(), func(t *testing.T) {
 			testenv.Need(t, b.provider, usable(b.provider))
 			t.Parallel()
-			b.order.warmup, b.order.count = 3, min(b.order.count, 200)
+			b.order.warmup, b.order.count = 3, min(b.order.count, 200, 200<<20/b.order.size)
 			// It tells too few digits of so short a run; TestFiPingpong has it.
 			b.baselines = slices.DeleteFunc(b.baselines, func(base baseline) bool { return base.label == "fi_pingpong" })
 			r := b.run(context.Background(), built, 1)

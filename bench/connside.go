@@ -48,7 +48,7 @@ func (s *connSide) config(d fabric.Device) *efa.Config {
 }
 
 func (s *connSide) run() (err error) {
-	port, err := openPort(s.order)
+	port, err := openPort(s.order, 0)
 	if err != nil {
 		return err
 	}

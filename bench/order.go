@@ -10,6 +10,7 @@ import (
 const (
 	pingPongWork = "pingpong" // one message each way in flight
 	floodWork    = "flood"    // messages in one direction
+	readWork     = "read"     // reads of the first side's memory by the second
 	idleWork     = "idle"     // connections on which nothing is sent
 )
 

@@ -29,16 +29,20 @@ var works = map[string]struct {
 }{
 	pingPongWork: {func(order) int { return 2 }, (*side).pingPong},
 	floodWork:    {func(o order) int { return o.window + 1 }, (*side).flood},
+	readWork:     {func(o order) int { return o.window + 1 }, (*side).read},
 }
 
 // side is one endpoint of package fabric, alone in its process.
 type side struct {
 	order
-	talk        talk
-	port        *fabric.Port
-	peer        fabric.Address
-	memory      []byte
-	descriptor  fabric.Descriptor
+	talk       talk
+	port       *fabric.Port
+	peer       fabric.Address
+	memory     []byte
+	descriptor fabric.Descriptor
+	// Of reads: the registration of memory, and where the peer's is.
+	exposed     fabric.Registration
+	remote      fabric.Remote
 	spins       int
 	completions [batch]fabric.Completion
 	expired     atomic.Bool
@@ -49,13 +53,17 @@ var errDeadline = errors.New("the deadline has passed")
 func (s *side) run() (err error) {
 	work, known := works[s.work]
 	if !known || s.two {
-		return fmt.Errorf("the work is pingpong or flood, in one message each, not %q", s.work)
+		return fmt.Errorf("the work is pingpong, flood or read, in one message each, not %q", s.work)
 	}
 	// The first ends the loops, the second a call that does not return.
 	defer time.AfterFunc(s.deadline, func() { s.expired.Store(true) }).Stop()
 	defer time.AfterFunc(s.deadline+2*time.Second, func() { os.Exit(3) }).Stop()
 
-	if s.port, err = openPort(s.order); err != nil {
+	var wanted fabric.Capabilities
+	if s.work == readWork {
+		wanted = fabric.RemoteMemory
+	}
+	if s.port, err = openPort(s.order, wanted); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.port.Close()) }()
@@ -65,7 +73,7 @@ func (s *side) run() (err error) {
 	}
 	defer arena.Close()
 	s.memory = touched(arena.Bytes())
-	if s.port.Attributes().NeedsRegistration {
+	if s.work != readWork && s.port.Attributes().NeedsRegistration {
 		registration, err := s.port.Register(s.memory)
 		if err != nil {
 			return err
@@ -76,7 +84,15 @@ func (s *side) run() (err error) {
 	if s.port.Attributes().Spin {
 		s.spins = spins
 	}
-	if s.peer, err = s.talk.meetPeer(s.port); err != nil {
+	if s.work == readWork {
+		err = s.meetForReads()
+	} else {
+		s.peer, err = s.talk.meetPeer(s.port)
+	}
+	if s.exposed != nil {
+		defer s.exposed.Close()
+	}
+	if err != nil {
 		return err
 	}
 	took, err := work.do(s)
@@ -89,9 +105,10 @@ func (s *side) run() (err error) {
 	return s.talk.waitForEnd()
 }
 
-func openPort(o order) (*fabric.Port, error) {
+// openPort opens the device of an order, which has what is wanted beside messages if it can.
+func openPort(o order, wanted fabric.Capabilities) (*fabric.Port, error) {
 	choice, err := fabric.Choose(fabric.Preference{
-		Providers: []string{o.provider}, Require: true, Source: o.source,
+		Providers: []string{o.provider}, Require: true, Source: o.source, Wanted: wanted,
 		Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

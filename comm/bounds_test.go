@@ -1,6 +1,7 @@
 package comm
 
 import (
+	"context"
 	"os"
 	"strconv"
 	"testing"
@@ -19,8 +20,27 @@ func used(c *Comm) (bytes int64, messages int, full bool) {
 	return bytes, messages, full
 }
 
+// soakFlood is how many messages a flood of make soak-flood has, 0 for none.
+func soakFlood(t *testing.T) (count int) {
+	t.Helper()
+	if text := os.Getenv("SOAK_FLOOD"); text != "" {
+		var err error
+		count, err = strconv.Atoi(text)
+		require.NoError(t, err)
+	}
+	return count
+}
+
+// floodDeadline is the deadline of a test with a flood of so many messages.
+func floodDeadline(t *testing.T, count int) context.Context {
+	const each = time.Millisecond // far beyond what one takes
+	ctx, cancel := context.WithTimeout(t.Context(), patience+time.Duration(count)*each)
+	t.Cleanup(cancel)
+	return ctx
+}
+
 // Messages that nobody receives stay within their memory, senders are held back, and
-// nothing is lost or out of order. SOAK_FLOOD is how many each of the two senders has.
+// nothing is lost or out of order.
 func TestUnexpectedIsBounded(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		const limit = 100_000
@@ -29,13 +49,12 @@ func TestUnexpectedIsBounded(t *testing.T) {
 			// Each of them is brought up by a receive of its own.
 			count = 1_000
 		}
-		if text := os.Getenv("SOAK_FLOOD"); text != "" {
-			var err error
-			count, err = strconv.Atoi(text)
-			require.NoError(t, err)
+		if soak := soakFlood(t); soak > 0 {
+			// There are two senders.
+			count = (soak + 1) / 2
 		}
 		worlds := b.open(t, 3, Config{MaxUnexpected: limit}, efa.Config{})
-		ctx := deadline(t)
+		ctx := floodDeadline(t, 2*count)
 		sent := make(chan int, 2)
 		for rank := 1; rank < 3; rank++ {
 			go func() {

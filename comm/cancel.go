@@ -3,7 +3,7 @@ package comm
 import "github.com/weft-go/weft/efa"
 
 // cancel ends an operation that nothing has come of yet: a receive without a message,
-// a probe that looks still, a send that has not begun.
+// a probe that looks still, a send of which nothing has gone out.
 func (op *operation) cancel(p efa.Progress, why error) {
 	e := op.engine
 	if e.provider != nil {
@@ -16,8 +16,11 @@ func (op *operation) cancel(p efa.Progress, why error) {
 		op.endWait(p, why)
 	case e.provider != nil:
 		e.provider.cancel(p, op, why)
-	case op.peer != nil && op.peer.conn != nil && p.Withdraw(op.peer.conn, op):
+	case op.matched || op.peer == nil || op.peer.conn == nil:
+		// Whoever was found for a send waits for all of it.
+	case p.Withdraw(op.peer.conn, op) || p.Withdraw(op.peer.conn, (*announcement)(op)):
 		e.sends.give(op)
+		op.endExposure()
 		op.complete(p, why)
 	}
 }

@@ -43,7 +43,7 @@ type jobs struct {
 // lend gives a case a job of two ranks, in which it is to leave nothing behind.
 func (b *bed) lend(t *testing.T, config Config, engine efa.Config) (zero, one *Comm) {
 	t.Helper()
-	key := fmt.Sprint(b.Name, b.matching, config.NoRemoteReads, config.ReadPiece, engine.EagerLimit)
+	key := fmt.Sprint(b.Name, b.matching, config.NoRemoteReads, config.ReadPiece, config.MaxUnexpected, engine.EagerLimit, engine.WindowMessages)
 	worlds, ok := b.jobs.worlds[key]
 	if !ok {
 		worlds = b.open(b.jobs.t, 2, config, engine)

@@ -34,6 +34,23 @@ func TestSendAndReceive(t *testing.T) {
 	})
 }
 
+// A message of 256 MiB, by the way that long ones take.
+func TestQuarterOfAGigabyte(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		if b.Name != "shm" {
+			// The others take long for it.
+			return
+		}
+		zero, one, _ := b.pair(t)
+		const size = 256 << 20
+		sent, buf := long(0, 1, size), make([]byte, size)
+		q := irecv(t, one, buf, 0, 0)
+		require.NoError(t, zero.Send(deadline(t), sent, 1, 0))
+		require.Equal(t, Status{Source: 0, Tag: 0, Length: size}, finish(t, q))
+		same(t, sent, buf)
+	})
+}
+
 // check is require for goroutines other than the test's own.
 func check(t *testing.T, ok bool, format string, args ...any) bool {
 	t.Helper()

@@ -49,11 +49,11 @@ type Config struct {
 	// ReadWindow how many such reads it has under way. 0 means 1 MiB and 4.
 	ReadPiece, ReadWindow int
 	// MaxUnexpected is how much memory the messages may take that have come before
-	// their receives, in bytes; each counts 128 more than its length. One that
-	// waits at its sender counts 128 only. What the connections hold back for it
-	// (Engine.WindowBytes each) is not part of it. Where the provider matches, it may
-	// have as much again, of all senders together, though four of the longest messages
-	// that go at once of each are always allowed. 0 means 64 MiB.
+	// their receives, in bytes; each counts 384 more than its length, which is what it
+	// takes to keep one. One that waits at its sender counts these only. What the
+	// connections hold back for it (Engine.WindowBytes each) is not part of it. Where the
+	// provider matches, it may have as much again, of all senders together, though four
+	// of the longest messages that go at once of each are always allowed. 0 means 64 MiB.
 	MaxUnexpected int64
 	// CloseTimeout bounds how long Close waits until the others have everything.
 	// 0 means 10 s.

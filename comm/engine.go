@@ -3,6 +3,7 @@ package comm
 import (
 	"context"
 	"errors"
+	"os"
 	"sync"
 	"sync/atomic"
 
@@ -144,19 +145,22 @@ func (e *engine) shut() error {
 			x.close(p)
 		}
 		e.closed = true
-		e.endAll(p, errClosed)
+		e.endUnmatched(p, errClosed)
 	})
 	errs := make([]error, len(e.peers))
 	if e.provider != nil {
 		e.provider.leave(errs)
 	}
+	ctx, cancel := context.WithTimeoutCause(context.Background(), e.config.CloseTimeout, os.ErrDeadlineExceeded)
+	defer cancel()
 	var all sync.WaitGroup
 	for i, p := range e.peers {
 		if p.conn != nil {
-			all.Go(func() { errs[i] = errors.Join(errs[i], p.end(errs[i])) })
+			all.Go(func() { errs[i] = errors.Join(errs[i], p.end(ctx, errs[i])) })
 		}
 	}
 	all.Wait()
+	e.do(func(p efa.Progress) { e.endMatched(p, errClosed) })
 	for i, err := range errs {
 		if err != nil {
 			errs[i] = &RankError{Rank: i, Cause: err}
@@ -170,11 +174,14 @@ func (e *engine) shut() error {
 }
 
 // end closes the connection of a peer: at once if that has kept Close waiting already.
-func (to *peer) end(failed error) error {
+func (to *peer) end(ctx context.Context, failed error) error {
 	if failed != nil {
 		return to.conn.CloseNow()
 	}
-	return to.conn.Close()
+	// What waits for room there are answers, and data of messages that were matched: to
+	// close would end it. What ends the connection before is the error of the close.
+	_ = to.conn.Flush(ctx, efa.FlushLocal)
+	return to.conn.CloseContext(ctx)
 }
 
 // errand is something short that is done in the progress role.
@@ -199,8 +206,8 @@ func (e *engine) do(f func(efa.Progress)) {
 	_ = e.reactor.Run(context.Background(), &w.task, w)
 }
 
-// endAll ends everything that waits, but for what devices still have.
-func (e *engine) endAll(p efa.Progress, why error) {
+// endUnmatched ends what waits for a message, and what was not sent.
+func (e *engine) endUnmatched(p efa.Progress, why error) {
 	for _, list := range []*operationList{&e.posted, &e.probes} {
 		for list.head != nil {
 			list.head.endWait(p, why)
@@ -209,6 +216,29 @@ func (e *engine) endAll(p efa.Progress, why error) {
 	if e.provider != nil {
 		e.provider.endAll(p, why)
 	}
+	for _, to := range e.peers {
+		if to.conn != nil {
+			to.endWaiting(p, why)
+		}
+	}
+}
+
+// endWaiting ends the sends that wait for room at a rank and have not begun.
+func (to *peer) endWaiting(p efa.Progress, why error) {
+	for _, s := range p.Waiting(to.conn) {
+		switch s := s.(type) {
+		case *operation:
+			s.cancel(p, why)
+		case *announcement:
+			(*operation)(s).cancel(p, why)
+		}
+	}
+}
+
+// endMatched ends what waits for an answer or for data, but for what devices still have.
+// That is when no connection is left: until then others may match what was announced to
+// them, and read it, and the data of what was matched may come.
+func (e *engine) endMatched(p efa.Progress, why error) {
 	for _, op := range e.sends.live() {
 		op.failSend(p, why)
 	}

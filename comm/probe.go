@@ -89,8 +89,12 @@ func (c *Comm) Improbe(source, tag int) (*Message, error) {
 	return m, err
 }
 
-// Recv receives the message, once. Errors are those of Comm.Recv.
+// Recv receives the message, once. Errors are those of Comm.Recv. If ctx has ended
+// already, the message can be received later.
 func (m *Message) Recv(ctx context.Context, buf []byte) (Status, error) {
+	if err := ctx.Err(); err != nil {
+		return Status{}, err
+	}
 	op, err := m.take(buf)
 	if err != nil {
 		return Status{}, err

@@ -121,6 +121,31 @@ var stages = map[string]struct {
 			return err
 		},
 	},
+	"sending": {
+		func(ctx context.Context, c *Comm, size int) error {
+			for range 4 {
+				if _, err := c.Issend(make([]byte, size), 0, 0); err != nil {
+					return err
+				}
+			}
+			// The first was received, and the next is on its way, or has been.
+			_, err := c.Recv(ctx, nil, 0, 1)
+			return err
+		},
+		func(ctx context.Context, c *Comm, size int) error {
+			for i := range 5 {
+				if _, err := c.Recv(ctx, make([]byte, size), 1, 0); err != nil {
+					return err
+				}
+				if i == 0 {
+					if err := c.Send(ctx, nil, 1, 1); err != nil {
+						return err
+					}
+				}
+			}
+			return errors.New("there is a fifth message of four")
+		},
+	},
 	"receiving": {
 		func(ctx context.Context, c *Comm, size int) error {
 			_, err := c.Irecv(make([]byte, size), 0, 0)
@@ -223,7 +248,10 @@ func TestRankIsKilled(t *testing.T) {
 			case stage == "matched by a probe":
 				// A probe sees no difference between long ones.
 				sizes = sizes[:2]
-			case b.matching == MatchByProvider && stage == "receiving":
+			case stage == "sending" && b.matching == MatchInSoftware:
+				// What is short is here whole, as if it was announced.
+				sizes = sizes[2:]
+			case b.matching == MatchByProvider && (stage == "receiving" || stage == "sending"):
 				// Nor do the modes, beyond the match.
 				sizes = sizes[1:2]
 			case b.matching == MatchByProvider:

@@ -26,11 +26,17 @@ func (op *operation) send(p efa.Progress) {
 		op.hand(p, h.put(&memory), op.buf)
 		return
 	}
-	// The end of the connection tells what became of it.
-	if _, err := p.Send(op.peer.conn, h.put(&memory), nil, nil); err != nil {
+	if _, err := p.Send(op.peer.conn, h.put(&memory), nil, (*announcement)(op)); err != nil {
 		op.failSend(p, err)
 	}
 }
+
+// announcement is the message that says that there is one.
+type announcement operation
+
+// Sent implements efa.Sender. An answer, or the end of the connection, tells what became
+// of the message.
+func (*announcement) Sent(efa.Progress, error) {}
 
 // opens is the header of the message that a send begins with: the whole message is
 // behind it, or it says that there is one.

@@ -183,6 +183,16 @@ func (p Progress) Withdraw(c *Conn, s Sender) bool {
 	return false
 }
 
+// Waiting are the senders of the messages that Withdraw would take back.
+func (p Progress) Waiting(c *Conn) (all []Sender) {
+	for w := c.waiting.head; w != nil; w = w.next {
+		if w.sender != nil {
+			all = append(all, w.sender)
+		}
+	}
+	return all
+}
+
 // Resume offers what a Handler has not taken again.
 func (p Progress) Resume(c *Conn) {
 	if c.held {

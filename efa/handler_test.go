@@ -215,6 +215,9 @@ func TestWithdrawOfASend(t *testing.T) {
 			require.NoError(t, err)
 		})
 	}
+	from.reactor.do(func() {
+		require.Equal(t, []Sender{senders[2], senders[3]}, Progress{from.reactor}.Waiting(from))
+	})
 	for i, s := range senders {
 		from.reactor.do(func() { require.Equal(t, i >= 2, Progress{from.reactor}.Withdraw(from, s)) })
 	}

@@ -26,7 +26,7 @@ func BenchmarkMatcher(b *testing.B) {
 		{"exact", exactPattern},
 		{"wildcards", mixedPattern},
 	} {
-		for _, depth := range []uint32{1, 1000, 1_000_000} {
+		for _, depth := range []uint32{1, 10, 100, 1000, 10_000, 100_000, 1_000_000} {
 			b.Run(fmt.Sprintf("posted/%s/depth=%d", shape.name, depth), func(b *testing.B) {
 				benchmarkPosted(b, depth, shape.pattern)
 			})
