@@ -134,6 +134,12 @@ func playCampaign(world *comm.Comm, words string) error {
 	if err != nil {
 		return err
 	}
+	// One with parameters of its own, such as a cache that holds next to nothing.
+	draw := rand.New(rand.NewPCG(c.Seed, 0))
+	config := Config{Fanout: 1 + draw.IntN(16), CachePages: []int{-1, 1, 3}[draw.IntN(3)], Chunk: 500 + draw.IntN(5000)}
+	if err := Configure(other, config); err != nil {
+		return err
+	}
 	p := &player{world: world, other: other, mine: rand.New(rand.NewPCG(c.Seed, uint64(world.Rank()))), seed: c.Seed}
 	for _, part := range []func(context.Context, campaign) error{p.sweep, p.combine, p.storm} {
 		if err := part(ctx, c); err != nil {
