@@ -92,20 +92,20 @@ func scramble(n uint64) uint64 {
 func equal[T comparable](a, b T) bool { return a == b }
 
 func ofIntegers[T operator.Integer]() []subject {
-	any := func(_ int, n uint64) T { return T(n) }
+	whole := func(_ int, n uint64) T { return T(n) }
 	odd := func(_ int, n uint64) T { return T(n | 1) }
 	// So few that some are the same.
 	few := func(_ int, n uint64) operator.Located[T] {
 		return operator.Located[T]{Value: T(n % 7), Index: int64(n >> 60)}
 	}
 	return []subject{
-		over[T]{operator.Sum[T](), any, equal[T]},
+		over[T]{operator.Sum[T](), whole, equal[T]},
 		over[T]{operator.Product[T](), odd, equal[T]},
-		over[T]{operator.Min[T](), any, equal[T]},
-		over[T]{operator.Max[T](), any, equal[T]},
-		over[T]{operator.And[T](), any, equal[T]},
-		over[T]{operator.Or[T](), any, equal[T]},
-		over[T]{operator.Xor[T](), any, equal[T]},
+		over[T]{operator.Min[T](), whole, equal[T]},
+		over[T]{operator.Max[T](), whole, equal[T]},
+		over[T]{operator.And[T](), whole, equal[T]},
+		over[T]{operator.Or[T](), whole, equal[T]},
+		over[T]{operator.Xor[T](), whole, equal[T]},
 		over[operator.Located[T]]{operator.MinLoc[T](), few, equal[operator.Located[T]]},
 		over[operator.Located[T]]{operator.MaxLoc[T](), few, equal[operator.Located[T]]},
 	}
