@@ -1,6 +1,7 @@
 package collective
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"testing"
@@ -67,19 +68,26 @@ func (o over[T]) folded(t trial, size, n int) ([]T, error) {
 
 // check compares with what repeats a tile, from its element first on.
 func (o over[T]) check(what string, got, tile []T, first int) error {
-	at := 0
-	if len(tile) > 0 {
-		at = first % len(tile)
-	}
-	for i := range got {
-		if !o.same(got[i], tile[at]) {
-			return fmt.Errorf("%s: element %d of %d is %v, want %v", what, i, len(got), got[i], tile[at])
+	for i := 0; i < len(got); {
+		want := tile[(first+i)%len(tile):]
+		want = want[:min(len(want), len(got)-i)]
+		if !sameBytes(got[i:i+len(want)], want) {
+			for j, w := range want {
+				if !o.same(got[i+j], w) {
+					return fmt.Errorf("%s: element %d of %d is %v, want %v", what, i+j, len(got), got[i+j], w)
+				}
+			}
 		}
-		if at++; at == len(tile) {
-			at = 0
-		}
+		i += len(want)
 	}
 	return nil
+}
+
+// sameBytes is quick to say that two slices are the same, if even their bytes are.
+func sameBytes[T any](a, b []T) bool {
+	x, err := operator.Bytes(a)
+	y, other := operator.Bytes(b)
+	return err == nil && other == nil && bytes.Equal(x, y)
 }
 
 // scramble makes numbers without a pattern of those with one.
