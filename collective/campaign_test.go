@@ -114,9 +114,13 @@ func TestProcesses(t *testing.T) {
 			words, err := json.Marshal(c)
 			require.NoError(t, err)
 			errs, said := jobtest.Ranks(t, size, provider, "campaign", string(words))
+			var wrong error
 			for rank, err := range errs {
-				require.NoError(t, err, "rank %d of %d: %s", rank, size, said[rank])
+				if err != nil {
+					wrong = errors.Join(wrong, fmt.Errorf("rank %d of %d: %w, %s", rank, size, err, said[rank]))
+				}
 			}
+			require.NoError(t, wrong)
 			t.Logf("%s, %d ranks: %s, in %.1f s", provider, size, strings.TrimSpace(said[0]), time.Since(begin).Seconds())
 		}
 	})
