@@ -116,6 +116,13 @@ func playDeath(ctx context.Context, world *comm.Comm, words string) error {
 			return err
 		}
 	}
+	// Nobody dies before all have their communicators. It may happen before all are told so.
+	if err := Barrier(ctx, world); err != nil {
+		if err = fromDeath(err); err == nil {
+			fmt.Println(time.Duration(0))
+		}
+		return err
+	}
 	took, errs := make([]time.Duration, len(d.Kinds)), make([]error, len(d.Kinds))
 	var playing sync.WaitGroup
 	for i, c := range comms {
