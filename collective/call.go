@@ -136,9 +136,10 @@ func (g *group) begin(p progress, c *call) {
 				// It does not know the window.
 				g.tell(p, source)
 			}
+			from, fingerprint := c.opened(source)
 			_ = g.comm.Notify(p, source, comm.Notice{
-				Tag: noticeTag(noticeReady, c.number), ID: c.planned.fingerprint,
-				Remote: c.window.at(0), Length: uint64(aligned(c.planned.output)),
+				Tag: noticeTag(noticeReady, c.number), ID: fingerprint,
+				Remote: c.window.at(from), Length: uint64(aligned(c.planned.output)),
 			})
 		case m.told == 0 || m.told+slots <= c.number+1:
 			g.tell(p, source)
@@ -257,7 +258,7 @@ func (g *group) put(p progress, c *call, s *schedule.Step) (wait bool, err error
 		if !r.valid || r.number != c.number {
 			return true, nil
 		}
-		if r.fingerprint != c.planned.fingerprint {
+		if r.fingerprint != c.fingerprintWith(s.Peer) {
 			return false, &MismatchError{s.Peer, c.shape.Collective}
 		}
 		remote = r.remote

@@ -199,7 +199,19 @@ func TestUneven(t *testing.T) {
 					send := laid(blocks, length, func(other int) []int64 { return operand(rank*size+other, 10, to[other]) })
 					want := laid(blocks, length, func(other int) []int64 { return operand(other*size+rank, 10, to[other]) })
 					recv = laid(Blocks{}, length, nil)
-					return check("alltoallv", Alltoallv(deadline(t), c, send, blocks, recv, blocks), recv, want)
+					if err := check("alltoallv", Alltoallv(deadline(t), c, send, blocks, recv, blocks), recv, want); err != nil {
+						return err
+					}
+					recv = laid(Blocks{}, length, nil)
+					q, err := Ialltoallv(c, send, blocks, recv, blocks)
+					if err != nil {
+						return err
+					}
+					// What follows begins while this is under way.
+					if err := Barrier(deadline(t), c); err != nil {
+						return err
+					}
+					return check("ialltoallv", q.Wait(deadline(t)), recv, want)
 				})
 			}
 		}

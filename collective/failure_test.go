@@ -168,6 +168,27 @@ func TestMismatch(t *testing.T) {
 	})
 }
 
+// The two ranks of a pair must mean the same number of elements.
+func TestMismatchOfPair(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		worlds := open(t, provider, 3)
+		errs := errorsOf(worlds, func(rank int, c *comm.Comm) error {
+			sent, received := Blocks{Counts: []int{2, 2, 2}}, Blocks{Counts: []int{2, 2, 2}}
+			if rank == 2 {
+				received.Counts[1] = 1
+			}
+			return Alltoallv(deadline(t), c, make([]int64, 6), sent, make([]int64, 6), received)
+		})
+		var mismatch *MismatchError
+		require.ErrorAs(t, errs[1], &mismatch)
+		require.Equal(t, 2, mismatch.Rank)
+		// It has all that is for it, unless it hears of the others before.
+		if errs[0] != nil {
+			requireAborted(t, worlds[0], errs[0], 1, ReasonMismatch)
+		}
+	})
+}
+
 func TestArguments(t *testing.T) {
 	each(t, func(t *testing.T, provider string) {
 		c := open(t, provider, 1)[0]

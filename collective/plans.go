@@ -17,6 +17,15 @@ type uneven struct {
 	output *schedule.Blocks
 	// counts are what all ranks have alike, if there are any.
 	counts []int
+	// pairs is for a call of which only the two ranks of a pair know alike what one puts
+	// to the other; nil for others.
+	pairs *pairs
+}
+
+// pairs has how many elements go to each rank, and where those of each come.
+type pairs struct {
+	sent     []int
+	received []span
 }
 
 // planned is what this rank does in calls of a shape.

@@ -120,28 +120,61 @@ func newReduceScatterv[T any](c *comm.Comm, send, recv []T, counts []int, op ope
 
 // Alltoallv is Alltoall with a count and a place of its own for each pair of ranks: send has
 // a block for each, and recv one of each, which must be as long as that rank's block for
-// this one. The two have nothing in common. The ranks first tell each other where their
-// blocks begin.
+// this one: two lengths, neither of which is 0, are a *MismatchError. send and recv have
+// nothing in common.
 func Alltoallv[T any](ctx context.Context, c *comm.Comm, send []T, sent Blocks, recv []T, received Blocks, options ...Option) error {
+	return newAlltoallv(c, send, sent, recv, received, options).run(ctx)
+}
+
+// Ialltoallv begins an Alltoallv. The blocks belong to the request too.
+func Ialltoallv[T any](c *comm.Comm, send []T, sent Blocks, recv []T, received Blocks, options ...Option) (*Request, error) {
+	return newAlltoallv(c, send, sent, recv, received, options).start()
+}
+
+func newAlltoallv[T any](c *comm.Comm, send []T, sent Blocks, recv []T, received Blocks, options []Option) prepared {
 	if err := checkBlocks(c, "send", len(send), true, sent); err != nil {
-		return err
+		return prepared{err: err}
 	}
 	if err := checkBlocks(c, "recv", len(recv), true, received); err != nil {
-		return err
+		return prepared{err: err}
 	}
-	// A rank that leaves here leaves the others waiting: what can be wrong was looked at.
-	mine, remote := make([]int, c.Size()), make([]int, c.Size())
-	for rank, span := range spansOf(received) {
-		mine[rank] = span.first
-	}
-	if err := Alltoall(ctx, c, mine, remote); err != nil {
-		return err
+	if err := checkLength("the block of recv for the rank itself", received.Counts[c.Rank()], sent.Counts[c.Rank()], "as that of send"); err != nil {
+		return prepared{err: err}
 	}
 	w := wanted[T]{kind: schedule.CollectiveAlltoall, input: send, output: recv}
 	return prepareUneven(c, w, nil, options, func(u *uneven, o schedule.Options) {
 		u.output = &received
-		u.plan = func(rank int) (schedule.Plan, error) { return schedule.Alltoallv(rank, sent, received, remote, o) }
-	}).run(ctx)
+		u.pairs = &pairs{sent: sent.Counts, received: spansOf(received)}
+		u.plan = func(rank int) (schedule.Plan, error) {
+			// Each rank counts from the place that its peer tells it.
+			return schedule.Alltoallv(rank, sent, received, make([]int, c.Size()), o)
+		}
+	})
+}
+
+// opened is where a source counts from in the window, and the fingerprint that it has if
+// it makes the same call.
+func (c *call) opened(source int) (from int, fingerprint uint64) {
+	if u := c.shape.uneven; u != nil && u.pairs != nil {
+		block := u.pairs.received[source]
+		return block.first * c.shape.element, c.fingerprintOf(block.end - block.first)
+	}
+	return 0, c.planned.fingerprint
+}
+
+// fingerprintWith is that of a call with a rank to which this one puts.
+func (c *call) fingerprintWith(peer int) uint64 {
+	if u := c.shape.uneven; u != nil && u.pairs != nil {
+		return c.fingerprintOf(u.pairs.sent[peer])
+	}
+	return c.planned.fingerprint
+}
+
+// fingerprintOf is that of a pair of ranks of which one puts so many elements to the other.
+func (c *call) fingerprintOf(count int) uint64 {
+	h := hash(c.planned.fingerprint)
+	h.add(count)
+	return uint64(h)
 }
 
 // prepareUneven is prepare for counts that all ranks give alike, if any; fill says how to

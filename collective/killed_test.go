@@ -1,0 +1,214 @@
+package collective
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weft-go/weft/comm"
+	"github.com/weft-go/weft/efa"
+	"github.com/weft-go/weft/internal/jobtest"
+)
+
+// peerTimeout is that of the engines of ranks with processes of their own.
+const peerTimeout = 5 * time.Second
+
+// death is that of a rank in calls, each of a kind, in the middle of many.
+type death struct {
+	Kinds    []string // each on a communicator of its own, at the same time
+	Blocking bool     // the calls, and otherwise the I-forms
+	Victim   int
+	Bytes    int
+	Seed     uint64
+}
+
+// deaths are those of a run of the tests: amid calls of all kinds at once. make
+// soak-collective has one for each kind alone, of each rank, with little data and with
+// much.
+func deaths(size int) (all []death) {
+	var names []string
+	for _, k := range kinds {
+		names = append(names, k.name)
+	}
+	if !soaking() {
+		return []death{{names, true, 1, 3000, 1}, {names, false, 0, 300_000, 2}}
+	}
+	for _, blocking := range []bool{true, false} {
+		for victim := range size {
+			for _, bytes := range []int{200, 3_000_000} {
+				for i := range names {
+					all = append(all, death{names[i : i+1], blocking, victim, bytes, scramble(uint64(len(all)))})
+				}
+			}
+		}
+	}
+	return all
+}
+
+// A rank that is killed in a call ends it for the others, with an error and in time.
+func TestRankIsKilled(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		const size, jobs = 3, 5 // at once: they spend most of their time waiting
+		all := deaths(size)
+		took, wrong := make([]time.Duration, len(all)), make([]error, len(all))
+		var running sync.WaitGroup
+		free := make(chan struct{}, jobs)
+		for i, d := range all {
+			free <- struct{}{}
+			running.Go(func() {
+				took[i], wrong[i] = d.run(t, provider, size)
+				<-free
+			})
+		}
+		running.Wait()
+		for i, d := range all {
+			require.NoError(t, wrong[i], "%+v", d)
+		}
+		t.Logf("%d ranks of %s were killed; it took the others %v at most", len(all), provider, slices.Max(took))
+	})
+}
+
+// run runs a job in which a rank dies, and returns how long the longest call took that was
+// ended by that.
+func (d death) run(t *testing.T, provider string, size int) (longest time.Duration, err error) {
+	words, err := json.Marshal(d)
+	if err != nil {
+		return 0, err
+	}
+	errs, said := jobtest.Ranks(t, size, provider, "die", string(words))
+	for rank, ended := range errs {
+		if rank == d.Victim {
+			if ended == nil || ended.Error() != "signal: killed" {
+				err = errors.Join(err, fmt.Errorf("the victim: %v, %s", ended, said[rank]))
+			}
+			continue
+		}
+		took, unread := time.ParseDuration(strings.TrimSpace(said[rank]))
+		if ended != nil || unread != nil {
+			err = errors.Join(err, fmt.Errorf("rank %d: %v, %s", rank, ended, said[rank]))
+		}
+		longest = max(longest, took)
+	}
+	return longest, err
+}
+
+func playDeath(ctx context.Context, world *comm.Comm, words string) error {
+	var d death
+	if err := json.Unmarshal([]byte(words), &d); err != nil {
+		return err
+	}
+	comms := make([]*comm.Comm, len(d.Kinds))
+	for i := range comms {
+		var err error
+		if comms[i], err = world.Dup(ctx); err != nil {
+			return err
+		}
+	}
+	// Nobody dies before all have their communicators. It may happen before all are told so.
+	if err := Barrier(ctx, world); err != nil {
+		if err = fromDeath(err); err == nil {
+			fmt.Println(time.Duration(0))
+		}
+		return err
+	}
+	took, errs := make([]time.Duration, len(d.Kinds)), make([]error, len(d.Kinds))
+	var playing sync.WaitGroup
+	for i, c := range comms {
+		playing.Go(func() { took[i], errs[i] = d.play(ctx, c, i) })
+	}
+	playing.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	fmt.Println(slices.Max(took))
+	return nil
+}
+
+// fromDeath is nil for an error that the death of a rank may be to another.
+func fromDeath(err error) error {
+	var lost *comm.RankError
+	var aborted *AbortError
+	switch {
+	case errors.As(err, &lost):
+		// Another rank that has given up may be gone, too.
+		if errors.Is(err, efa.ErrPeerLost) || errors.Is(err, comm.ErrLeft) || errors.Is(err, net.ErrClosed) {
+			return nil
+		}
+	case errors.As(err, &aborted) && aborted.Reason == ReasonLost:
+		return nil
+	case err == nil:
+		return errors.New("nothing came of the death of a rank")
+	}
+	return err
+}
+
+// play makes calls until one of them fails, or this rank is killed, and returns how long
+// that one took.
+func (d death) play(ctx context.Context, c *comm.Comm, i int) (took time.Duration, err error) {
+	k := kinds[slices.IndexFunc(kinds, func(k kind) bool { return k.name == d.Kinds[i] })]
+	draw := rand.New(rand.NewPCG(d.Seed, 0))
+	last := -1
+	if c.Rank() == d.Victim && i == 0 {
+		last = draw.IntN(4 * slots)
+	}
+	for call := 0; err == nil; call++ {
+		s := subjects[call%len(subjects)]
+		t := trial{kind: k, root: call % k.roots(c.Size()), bytes: d.Bytes, seed: d.Seed + uint64(call)}
+		a := s.attempt(c, t)
+		begin := time.Now()
+		if d.Blocking {
+			if call == last {
+				time.AfterFunc(time.Duration(draw.IntN(3_000_000)), func() { kill(c) })
+			}
+			err = a.run(ctx)
+		} else {
+			var q *Request
+			q, err = a.start()
+			if call == last {
+				kill(c)
+			}
+			if err == nil {
+				err = q.Wait(ctx)
+			}
+		}
+		took = time.Since(begin)
+		if err == nil {
+			if err := a.check(); err != nil {
+				return took, fmt.Errorf("%v of %v: %w", t, s, err)
+			}
+		}
+	}
+	// The device has some time to let go of what it was told to write.
+	if limit := peerTimeout + letGo; took > limit {
+		return took, fmt.Errorf("%s: it took %v, more than %v: %w", k.name, took, limit, err)
+	}
+	if err := fromDeath(err); err != nil {
+		return took, fmt.Errorf("%s: %w", k.name, err)
+	}
+	if err := fromDeath(Barrier(ctx, c)); err != nil {
+		return took, fmt.Errorf("the next call after %s: %w", k.name, err)
+	}
+	return took, nil
+}
+
+// kill ends this process as SIGKILL does. On shm that must not be while libfabric holds a
+// lock in the memory of another: nothing helps who waits for that (docs/PROVIDERS.md).
+func kill(c *comm.Comm) {
+	die := func(efa.Progress) { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL) }
+	if strings.HasPrefix(c.Provider(), "shm") {
+		c.Reactor().Do(die)
+	}
+	die(efa.Progress{})
+}
