@@ -6,6 +6,7 @@ import (
 
 	"github.com/weft-go/weft/comm"
 	"github.com/weft-go/weft/fabric"
+	"github.com/weft-go/weft/internal/bench"
 )
 
 // sendAll is the first rank's half of a flood: as many sends as the window has are under
@@ -91,7 +92,7 @@ func rendezvousBenchmark(provider string, count int, limit float64) benchmark {
 
 // reads has a measure made of the reads of a flood.
 func reads(made measure) measure {
-	return func(ctx context.Context, t *tools, o order) (sample, error) {
+	return func(ctx context.Context, t *tools, o order) (bench.Sample, error) {
 		o.work = readWork
 		return made(ctx, t, o)
 	}
@@ -104,9 +105,9 @@ func deviceRendezvous(count int) benchmark {
 	b.work += ", emulated"
 	b.weft = over("efa", weftSide(sideOptions{over: overComm}), operationsPerSecond)
 	measured := reads(over("efa", weftSide(sideOptions{}), operationsPerSecond))
-	b.baselines[0].measure = func(ctx context.Context, t *tools, o order) (sample, error) {
+	b.baselines[0].measure = func(ctx context.Context, t *tools, o order) (bench.Sample, error) {
 		if v := fabric.LibraryVersion(); v.Major < 2 {
-			return sample{}, errNotHere{fmt.Errorf("efa of libfabric %v does not have the device read", v)}
+			return bench.Sample{}, bench.NotHereError{Err: fmt.Errorf("efa of libfabric %v does not have the device read", v)}
 		}
 		return measured(ctx, t, o)
 	}
