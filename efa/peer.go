@@ -26,6 +26,10 @@ func (r *Reactor) insertInto(device fabric.Device, peers map[string]*peer, addre
 		p.refs++
 		return p, nil
 	}
+	if r.attributes.KeepLostPeers && r.broken == nil {
+		// Some that were removed may be gone by now, and leave the provider.
+		r.leavesSome()
+	}
 	r.stats.Crossings++
 	a, err := device.Insert(address)
 	if err != nil {

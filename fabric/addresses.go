@@ -29,6 +29,7 @@ type AddressVector struct {
 	shared bool
 	domain *Domain
 	names  map[Address]string // of shm's; the lock of neighbours guards them
+	kept   keptPeers          // of shm's
 	// newcomers are those of sockets.
 	newcomers newcomers
 }
@@ -142,6 +143,11 @@ func (v *AddressVector) insert(address []byte) (Address, error) {
 	if err := v.check("fi_av_insert", address); err != nil {
 		return AddressAny, err
 	}
+	if v.keepsLiving() {
+		if peer, ok, err := v.reinsert(address); ok || err != nil {
+			return peer, err
+		}
+	}
 	peer, code := v.raw.Insert(address)
 	if code != 0 {
 		return AddressAny, fail("fi_av_insert", v.provider, int(code))
@@ -156,6 +162,9 @@ func (v *AddressVector) met(peer Address, address []byte) {
 	switch core(v.provider) {
 	case "shm":
 		onThisHost.meet(v, peer, address)
+		if v.keepsLiving() {
+			v.kept.remember(peer, address)
+		}
 	case "sockets":
 		v.newcomers.add(address)
 	}
@@ -236,8 +245,8 @@ func (v *AddressVector) InsertAll(addresses [][]byte) ([]Inserted, error) {
 			continue
 		}
 		// libfabric finds the next address by the length of this one, or of
-		// its text.
-		if v.length == 0 && (v.format != FormatText || bytes.IndexByte(address, 0) != len(address)-1) {
+		// its text. A peer that was kept is not inserted again.
+		if v.keepsLiving() || v.length == 0 && (v.format != FormatText || bytes.IndexByte(address, 0) != len(address)-1) {
 			results[i].Address, results[i].Err = v.insert(address)
 			continue
 		}
@@ -426,8 +435,9 @@ func (v *AddressVector) Text(address []byte) (string, error) {
 }
 
 // Remove forgets a peer. No operation to it may be in flight. ErrNotFound says
-// that the peer is not known here. On efa the peer's place in libfabric is kept
-// for when it comes back, until the vector is closed.
+// that the peer is not known here. The peer's place in libfabric is kept for when it
+// comes back: on efa until the vector is closed, on shm of libfabric 1.x as long as its
+// endpoint is there.
 //
 // Implements: int fi_av_remove(...)
 func (v *AddressVector) Remove(peer Address) error {
@@ -462,7 +472,11 @@ func (v *AddressVector) RemoveAll(peers []Address) error {
 			v.newcomers.remove(v, peer)
 		}
 	}
-	if !v.keepsRemoved() {
+	kept := make(map[Address]bool)
+	if v.keepsLiving() {
+		raw = v.withoutKept(raw, times, kept)
+	}
+	if !v.keepsRemoved() && len(raw) > 0 {
 		if code := v.raw.RemoveMany(raw); code != 0 {
 			return fail("fi_av_remove", v.provider, int(code))
 		}
@@ -470,7 +484,9 @@ func (v *AddressVector) RemoveAll(peers []Address) error {
 	for peer, n := range times {
 		if v.peers[peer] -= n; v.peers[peer] <= 0 {
 			delete(v.peers, peer)
-			onThisHost.forget(v, peer)
+			if !kept[peer] {
+				onThisHost.forget(v, peer)
+			}
 		}
 	}
 	return onThisHost.endAll(v.domain)

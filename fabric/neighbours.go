@@ -70,6 +70,26 @@ func (n *neighbours) forget(v *AddressVector, peer Address) {
 	delete(v.names, peer)
 }
 
+// nameOf is the name of a peer that a vector has met.
+func (n *neighbours) nameOf(v *AddressVector, peer Address) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return v.names[peer]
+}
+
+// isRetired says whether an endpoint of this process has the name, and is closed for the
+// program.
+func (n *neighbours) isRetired(name string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for e := range n.all {
+		if e.neighbour.retired && e.neighbour.name == name {
+			return true
+		}
+	}
+	return false
+}
+
 // retire says whether an endpoint that is closed for the program must stay: others
 // have to do with it, if only others that stayed.
 func (n *neighbours) retire(e *Endpoint) bool {

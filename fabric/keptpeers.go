@@ -1,0 +1,156 @@
+package fabric
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// The shm provider of libfabric 1.x gives each peer a place in a table, and tells it which,
+// so that the peer's messages say where their sender is found. When it removes a peer it
+// tells nobody, and leaves in the table what the peer had told. A peer that is inserted again
+// while it is there goes on naming its old place, and one that gets the place of another
+// gets messages in the name of that other's place: they seem to come from somebody else,
+// or end the process.
+//
+// So a peer that is removed stays in libfabric as long as it is there, and has its old
+// place when it is inserted again. One that is gone is removed at a later occasion: not
+// before others have got places since, because the place that was given last is the only
+// one that is given again before all have had their turn. (After 256 peers in the life of
+// a vector they have.)
+
+// keptPeers are those of a vector that the program has removed and libfabric has not.
+type keptPeers struct {
+	// memories are what the peers that the program knows have in /dev/shm.
+	memories map[Address]sharedMemory
+	byName   map[string]keptPeer
+	// recent are those that got their places last. A peer that sends before it is inserted
+	// has one already, so that it need not be the very last.
+	recent [4]Address
+}
+
+type keptPeer struct {
+	address Address
+	memory  sharedMemory
+}
+
+// sharedMemory tells the memory of an endpoint from that of a later one of its name, which
+// has the process id in it.
+type sharedMemory struct{ device, inode uint64 }
+
+// memoryOf finds the memory of an endpoint by its name. There is none of one of this
+// process that is closed, even where it is still open inside.
+func memoryOf(name string) (m sharedMemory, ok bool) {
+	if name == "" || strings.ContainsRune(name, filepath.Separator) || onThisHost.isRetired(name) {
+		return m, false
+	}
+	info, err := os.Lstat(filepath.Join("/dev/shm", name))
+	if err != nil {
+		return m, false
+	}
+	s, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return m, false
+	}
+	return sharedMemory{s.Dev, s.Ino}, true
+}
+
+// keepsLiving says that peers stay in libfabric as long as they are there.
+func (v *AddressVector) keepsLiving() bool {
+	return core(v.provider) == "shm" && !v.shared && LibraryVersion().Major < 2
+}
+
+// reinsert returns the place of a peer that was removed and is still there. Before, it
+// removes those that are gone.
+func (v *AddressVector) reinsert(address []byte) (peer Address, ok bool, err error) {
+	if err := v.removeGone(); err != nil {
+		return AddressAny, false, err
+	}
+	name := plainName(address)
+	k, ok := v.kept.byName[name]
+	if !ok {
+		return AddressAny, false, nil
+	}
+	if now, there := memoryOf(name); !there || now != k.memory {
+		// Another endpoint has got its name: that of a process with its number.
+		delete(v.kept.byName, name)
+		return AddressAny, false, v.removeKept(k)
+	}
+	delete(v.kept.byName, name)
+	v.kept.memories[k.address] = k.memory
+	v.peers[k.address]++
+	return k.address, true, nil
+}
+
+// remember notes a peer that libfabric knows from now on.
+func (k *keptPeers) remember(peer Address, address []byte) {
+	if k.memories == nil {
+		k.memories = make(map[Address]sharedMemory)
+		k.recent = [...]Address{AddressAny, AddressAny, AddressAny, AddressAny}
+	}
+	if _, known := k.memories[peer]; known {
+		return
+	}
+	// There is none of one that is not there yet.
+	k.memories[peer], _ = memoryOf(plainName(address))
+	copy(k.recent[1:], k.recent[:])
+	k.recent[0] = peer
+}
+
+// keep keeps a peer that the program removes for the last time, if it was remembered.
+func (v *AddressVector) keep(peer Address) bool {
+	m, known := v.kept.memories[peer]
+	if !known {
+		return false
+	}
+	delete(v.kept.memories, peer)
+	if v.kept.byName == nil {
+		v.kept.byName = make(map[string]keptPeer)
+	}
+	v.kept.byName[onThisHost.nameOf(v, peer)] = keptPeer{peer, m}
+	return true
+}
+
+// removeGone removes those from libfabric that are gone.
+func (v *AddressVector) removeGone() error {
+	for name, k := range v.kept.byName {
+		if now, ok := memoryOf(name); ok && now == k.memory || slices.Contains(v.kept.recent[:], k.address) {
+			continue
+		}
+		delete(v.kept.byName, name)
+		if err := v.removeKept(k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *AddressVector) removeKept(k keptPeer) error {
+	if code := v.raw.RemoveMany([]uint64{uint64(k.address)}); code != 0 {
+		return fail("fi_av_remove", v.provider, int(code))
+	}
+	onThisHost.forget(v, k.address)
+	return nil
+}
+
+// withoutKept leaves out one removal of each peer that is removed for the last time and
+// kept, and notes which those are.
+func (v *AddressVector) withoutKept(raw []uint64, times map[Address]int, kept map[Address]bool) []uint64 {
+	for peer, n := range times {
+		if n == v.peers[peer] && v.keep(peer) {
+			kept[peer] = true
+		}
+	}
+	left := raw[:0]
+	spared := make(map[uint64]bool)
+	for _, peer := range raw {
+		if kept[Address(peer)] && !spared[peer] {
+			spared[peer] = true
+			continue
+		}
+		left = append(left, peer)
+	}
+	return left
+}
