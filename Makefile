@@ -123,11 +123,24 @@ lint: setup ## go vet, golangci-lint and gofumpt; shellcheck where there is one
 .PHONY: portable
 portable: setup ## compile everything without cgo, and the packages for darwin and windows
 	@scripts/portable
+# CI does none of this. docker-demo and docker-test remove what they have made, but for
+# the base images.
+.PHONY: docker-demo
+docker-demo: ## two containers and a job of four, over each provider; needs the Docker engine, not in CI
+	@scripts/docker-demo
+
+.PHONY: docker-test
+docker-test: testreport ## the same as tests, with faults, wrong settings and manifests; needs Docker, not in CI
+	@scripts/docker-test $(TESTFLAGS)
+
+.PHONY: docker-images
+docker-images: ## build the images weft, weft-dev and weft-demo
+	@scripts/docker-images dev demo weft
 
 .PHONY: fmt
 fmt: ## format the code as lint wants it
 	$(LINT) fmt
-	@set -e; for module in $(MODULES) bootstrap/etcd; do (cd $$module && $(LINT) fmt); done
+	@set -e; for module in $(MODULES) bootstrap/etcd docker; do (cd $$module && $(LINT) fmt); done
 
 .PHONY: bench
 bench: setup ## measure against the same calls in C, and print the ratios

@@ -30,14 +30,15 @@ func main() {
 	epochs := flag.Int("epochs", 300, "times to go through the data")
 	check := flag.Bool("check", false, "have rank 0 train by itself as well, and compare")
 	provider := flag.String("provider", "", "the libfabric provider; empty for the best there is")
+	address := flag.String("address", "", "where this rank waits for the others: a host of this machine that they reach, with port 0, such as node7:0; empty for a job on one machine")
 	flag.Parse()
 	log.SetFlags(0)
-	if err := run(context.Background(), *epochs, *check, *provider); err != nil {
+	if err := run(context.Background(), *epochs, *check, *provider, *address); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(ctx context.Context, epochs int, check bool, provider string) (err error) {
+func run(ctx context.Context, epochs int, check bool, provider, address string) (err error) {
 	job, err := bootstrap.Join(ctx, bootstrap.Options{})
 	if errors.Is(err, bootstrap.ErrNoEnvironment) {
 		// Started by itself, it is a job of one.
@@ -50,7 +51,7 @@ func run(ctx context.Context, epochs int, check bool, provider string) (err erro
 	if provider != "" {
 		engine.Providers, engine.Require = []string{provider}, true
 	}
-	world, err := comm.Open(ctx, comm.Config{Rank: job.Rank, Size: job.Size, Exchange: job.Exchange, Engine: engine})
+	world, err := comm.Open(ctx, comm.Config{Rank: job.Rank, Size: job.Size, Exchange: job.Exchange, Address: address, Engine: engine})
 	if err != nil {
 		return err
 	}
