@@ -4,7 +4,7 @@
 //
 // A job's ranks open their world together, each with its own rank:
 //
-//	world, err := comm.Open(ctx, comm.Config{Rank: job.Rank, Size: job.Size, Exchange: job.Exchange})
+//	world, err := comm.Open(job.Context(), comm.Config{Rank: job.Rank, Size: job.Size, Exchange: job.Exchange})
 //	...
 //	defer world.Close()
 //	if world.Rank() == 0 {

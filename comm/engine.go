@@ -43,8 +43,9 @@ type engine struct {
 }
 
 // Open joins the world of a job: a communicator of all its ranks. All of them open it
-// at about the same time; ctx bounds the wait for the others. The caller closes the
-// world when its messages are done.
+// at about the same time; ctx bounds the wait for the others. With that of a bootstrap.Job
+// it ends when one of them is lost meanwhile. The caller closes the world when its messages
+// are done.
 //
 // Errors: *ConfigError, what Config.Exchange returned, and what efa.Open, Listen and
 // Dial do.

@@ -20,7 +20,7 @@ func ExampleOpen() {
 			return err
 		}
 		defer job.Close()
-		world, err := comm.Open(ctx, comm.Config{Rank: job.Rank, Size: job.Size, Exchange: job.Exchange})
+		world, err := comm.Open(job.Context(), comm.Config{Rank: job.Rank, Size: job.Size, Exchange: job.Exchange})
 		if err != nil {
 			return err
 		}

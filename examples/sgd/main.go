@@ -51,7 +51,8 @@ func run(ctx context.Context, epochs int, check bool, provider, address string) 
 	if provider != "" {
 		engine.Providers, engine.Require = []string{provider}, true
 	}
-	world, err := comm.Open(ctx, comm.Config{Rank: job.Rank, Size: job.Size, Exchange: job.Exchange, Address: address, Engine: engine})
+	// This ends, too, when one of the others is lost before it is there.
+	world, err := comm.Open(job.Context(), comm.Config{Rank: job.Rank, Size: job.Size, Exchange: job.Exchange, Address: address, Engine: engine})
 	if err != nil {
 		return err
 	}
