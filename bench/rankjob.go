@@ -29,7 +29,7 @@ func rankMain(args []string, stdout, stderr io.Writer) int {
 func rankJob(size int, t *tools, o order) job.Ranks {
 	return job.Ranks{
 		Command: []string{os.Args[0], rankCommand}, Folder: t.folder, Provider: o.provider,
-		Size: size, Time: time.Second, Limit: o.deadline + grace,
+		Size: size, Time: time.Second, Limit: o.deadline + grace, Profile: t.profile,
 	}
 }
 

@@ -100,5 +100,9 @@ func (b benchmark) profile(ctx context.Context, t *tools, folder string) (files 
 		o.count, o.deadline = min(o.count*profileCount, mostMessages), o.deadline*profileCount
 		_, err = b.weft(ctx, &watched, o)
 	}
-	return watched.profile + "-*.pprof", err
+	files = watched.profile + "-*.pprof"
+	if written, _ := filepath.Glob(files); err == nil && len(written) == 0 {
+		err = errors.New("it wrote none")
+	}
+	return files, err
 }

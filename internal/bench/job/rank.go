@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
+	"runtime/pprof"
 	"strconv"
 	"time"
 
@@ -13,6 +15,24 @@ import (
 	"github.com/weft-go/weft/comm"
 	"github.com/weft-go/weft/efa"
 )
+
+// profileVariable tells a rank Ranks.Profile.
+const profileVariable = "WEFT_BENCH_PROFILE"
+
+// profile writes to a file until stop.
+func profile(name string) (stop func(), err error) {
+	f, err := os.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		_ = f.Close()
+	}, nil
+}
 
 // Play is a rank of a job that meets in a folder. Rank 0 prints a line for each case: the
 // seconds of one call, the mean of all and the median of equal parts, and how many calls
@@ -57,6 +77,13 @@ func Play(args []string, stdout io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, world.Close()) }()
+	if prefix := os.Getenv(profileVariable); prefix != "" {
+		stop, err := profile(fmt.Sprintf("%s-rank%d.cpu.pprof", prefix, rank))
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
 	for _, c := range cases {
 		s, err := measure(ctx, world, c, limit)
 		if err != nil {

@@ -26,6 +26,9 @@ type Ranks struct {
 	// Time is how long each case is measured for, about, if it has no number of calls, and
 	// Limit when the job is ended, whatever it has done.
 	Time, Limit time.Duration
+	// Profile is the beginning of the names of files, to which each rank writes what takes
+	// its processor's time; empty for none.
+	Profile string
 }
 
 // TimeoutError says that a job took too long.
@@ -71,7 +74,7 @@ func (r Ranks) Measure(ctx context.Context, cases []Case) (samples []bench.Sampl
 		}
 		// What is measured is this program, whatever became of its file.
 		p := exec.CommandContext(ctx, "/proc/self/exe")
-		p.Args, p.Env = args, bench.Settings()
+		p.Args, p.Env = args, append(bench.Settings(), profileVariable+"="+r.Profile)
 		p.Stdout, p.Stderr = &outputs[rank], &complaints[rank]
 		p.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 		p.Cancel = func() error { return p.Process.Signal(syscall.SIGTERM) }
