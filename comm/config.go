@@ -25,7 +25,8 @@ type Config struct {
 	// Address is where this rank waits for the others: a host of this machine that
 	// they reach, with port 0 for any. "" means 127.0.0.1, which is for jobs on one
 	// machine. The engine's device is bound to that host as well, if it has IP addresses
-	// and Engine does not say where to bind it.
+	// and Engine does not say where to bind it: on another interface, messages would be
+	// lost without a word as soon as that goes.
 	Address string
 	// Name sets the names that are exchanged apart from those of another Open of the
 	// same job. "" means "comm".
@@ -86,10 +87,10 @@ func (c Config) withDefaults() (Config, error) {
 	if c.HandedDown == 0 {
 		c.HandedDown = 256
 	}
-	host := c.host()
 	if c.Address == "" {
 		c.Address = "127.0.0.1:0"
 	}
+	host := c.host()
 	if c.Name == "" {
 		c.Name = "comm"
 	}

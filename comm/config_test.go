@@ -16,7 +16,7 @@ func TestDeviceIsBoundToAddress(t *testing.T) {
 		engine  *efa.Config
 		want    string
 	}{
-		"none":           {"", nil, ""},
+		"none":           {"", nil, "127.0.0.1"},
 		"an address":     {"198.51.100.1:0", nil, "198.51.100.1"},
 		"a name":         {"localhost:7000", &efa.Config{}, "127.0.0.1"},
 		"IPv6":           {"[2001:db8::1]:0", nil, "2001:db8::1"},

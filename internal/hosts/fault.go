@@ -72,3 +72,6 @@ func (h *Host) Move(number int) error {
 	h.Address = fmt.Sprint(prefix, number)
 	return h.inside.batch("address delete "+before+"/24 dev eth0", "address add "+h.Address+"/24 dev eth0")
 }
+
+// LoseDecoy takes the host's other interface away (Config.Decoy), and its address with it.
+func (h *Host) LoseDecoy() error { return h.inside.batch("link delete " + decoyName) }
