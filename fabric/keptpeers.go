@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 )
 
 // The shm provider of libfabric 1.x gives each peer a place in a table, and tells it which,
@@ -24,7 +23,7 @@ import (
 // keptPeers are those of a vector that the program has removed and libfabric has not.
 type keptPeers struct {
 	// memories are what the peers that the program knows have in /dev/shm.
-	memories map[Address]sharedMemory
+	memories map[Address]os.FileInfo
 	byName   map[string]keptPeer
 	// recent are those that got their places last. A peer that sends before it is inserted
 	// has one already, so that it need not be the very last.
@@ -33,28 +32,27 @@ type keptPeers struct {
 
 type keptPeer struct {
 	address Address
-	memory  sharedMemory
+	memory  os.FileInfo
 }
 
-// sharedMemory tells the memory of an endpoint from that of a later one of its name, which
-// has the process id in it.
-type sharedMemory struct{ device, inode uint64 }
-
-// memoryOf finds the memory of an endpoint by its name. There is none of one of this
-// process that is closed, even where it is still open inside.
-func memoryOf(name string) (m sharedMemory, ok bool) {
+// memoryOf finds the memory of an endpoint by its name, nil if there is none, as of one of
+// this process that is closed, even where it is still open inside.
+func memoryOf(name string) os.FileInfo {
 	if name == "" || strings.ContainsRune(name, filepath.Separator) || onThisHost.isRetired(name) {
-		return m, false
+		return nil
 	}
-	info, err := os.Lstat(filepath.Join("/dev/shm", name))
+	memory, err := os.Lstat(filepath.Join("/dev/shm", name))
 	if err != nil {
-		return m, false
+		return nil
 	}
-	s, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return m, false
-	}
-	return sharedMemory{s.Dev, s.Ino}, true
+	return memory
+}
+
+// isThere says whether the endpoint that had the memory is there. A later one may have
+// its name, which has the process id in it.
+func (k keptPeer) isThere(name string) bool {
+	now := memoryOf(name)
+	return now != nil && k.memory != nil && os.SameFile(now, k.memory)
 }
 
 // keepsLiving says that peers stay in libfabric as long as they are there.
@@ -73,7 +71,7 @@ func (v *AddressVector) reinsert(address []byte) (peer Address, ok bool, err err
 	if !ok {
 		return AddressAny, false, nil
 	}
-	if now, there := memoryOf(name); !there || now != k.memory {
+	if !k.isThere(name) {
 		// Another endpoint has got its name: that of a process with its number.
 		delete(v.kept.byName, name)
 		return AddressAny, false, v.removeKept(k)
@@ -87,14 +85,14 @@ func (v *AddressVector) reinsert(address []byte) (peer Address, ok bool, err err
 // remember notes a peer that libfabric knows from now on.
 func (k *keptPeers) remember(peer Address, address []byte) {
 	if k.memories == nil {
-		k.memories = make(map[Address]sharedMemory)
+		k.memories = make(map[Address]os.FileInfo)
 		k.recent = [...]Address{AddressAny, AddressAny, AddressAny, AddressAny}
 	}
 	if _, known := k.memories[peer]; known {
 		return
 	}
 	// There is none of one that is not there yet.
-	k.memories[peer], _ = memoryOf(plainName(address))
+	k.memories[peer] = memoryOf(plainName(address))
 	copy(k.recent[1:], k.recent[:])
 	k.recent[0] = peer
 }
@@ -116,7 +114,7 @@ func (v *AddressVector) keep(peer Address) bool {
 // removeGone removes those from libfabric that are gone.
 func (v *AddressVector) removeGone() error {
 	for name, k := range v.kept.byName {
-		if now, ok := memoryOf(name); ok && now == k.memory || slices.Contains(v.kept.recent[:], k.address) {
+		if k.isThere(name) || slices.Contains(v.kept.recent[:], k.address) {
 			continue
 		}
 		delete(v.kept.byName, name)
