@@ -103,6 +103,7 @@ func TestDoctorOfUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		testenv.Need(t, "root", errors.New("only root can start a process of another user"))
 	}
+	needShell(t)
 	const nobody = 65534
 	command, _ := weftOf(t, nobody)
 	c := command("doctor")
