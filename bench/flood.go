@@ -129,6 +129,11 @@ func (s *side) receiveAll() (times, error) {
 			}
 		}
 	}
+	return s.endFlood(watch)
+}
+
+// endFlood stops the clock of the side that has had everything, and tells the other.
+func (s *side) endFlood(watch *stopwatch) (times, error) {
 	result, err := watch.stop(1)
 	if err != nil {
 		return times{}, err

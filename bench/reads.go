@@ -120,11 +120,7 @@ func (s *side) readAll() (times, error) {
 			}
 		}
 	}
-	result, err := watch.stop(1)
-	if err != nil {
-		return times{}, err
-	}
-	return result, s.complete([]fabric.Op{s.operation(fabric.OpTaggedSend, s.window, endTag)}, 1, 0)
+	return s.endFlood(watch)
 }
 
 // readOn has the next pieces of a message read. Those that are refused stay under way.

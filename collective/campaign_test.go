@@ -17,6 +17,7 @@ import (
 	"github.com/weft-go/weft/collective/schedule"
 	"github.com/weft-go/weft/comm"
 	"github.com/weft-go/weft/internal/jobtest"
+	"github.com/weft-go/weft/internal/testenv"
 )
 
 // campaign is what the ranks of one job do: every kind of call with every root at sizes,
@@ -55,12 +56,12 @@ func asked(t *testing.T, provider string) (ranks []int, c campaign) {
 	default:
 		return []int{4}, c
 	}
-	c.Sizes = fromEnvironment(t, "SOAK_SIZES", c.Sizes, list)
-	c.Subjects = fromEnvironment(t, "SOAK_SUBJECTS", c.Subjects, list)
-	c.Calls = fromEnvironment(t, "SOAK_CALLS", c.Calls, strconv.Atoi)
-	c.Seed = fromEnvironment(t, "SOAK_SEED", c.Seed, func(text string) (uint64, error) { return strconv.ParseUint(text, 10, 64) })
+	c.Sizes = testenv.Setting(t, "SOAK_SIZES", c.Sizes, list)
+	c.Subjects = testenv.Setting(t, "SOAK_SUBJECTS", c.Subjects, list)
+	c.Calls = testenv.Setting(t, "SOAK_CALLS", c.Calls, strconv.Atoi)
+	c.Seed = testenv.Setting(t, "SOAK_SEED", c.Seed, func(text string) (uint64, error) { return strconv.ParseUint(text, 10, 64) })
 	c.Every, c.Seconds = true, 24*3600
-	return fromEnvironment(t, "SOAK_RANKS", nil, list), c
+	return testenv.Setting(t, "SOAK_RANKS", nil, list), c
 }
 
 // list reads numbers such as 8, 4Ki and 64Mi, and ranges of them such as 1-17, separated
@@ -92,17 +93,6 @@ func number(text string) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	return n << shift, err
-}
-
-func fromEnvironment[T any](t *testing.T, name string, value T, parse func(string) (T, error)) T {
-	t.Helper()
-	text := os.Getenv(name)
-	if text == "" {
-		return value
-	}
-	value, err := parse(text)
-	require.NoError(t, err, name)
-	return value
 }
 
 // Ranks are processes here.

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,7 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/weft-go/weft/fabric"
+	"github.com/weft-go/weft/fabric/fabrictest"
 )
 
 // A test that needs a second process runs this binary again, in a role: a
@@ -141,46 +140,6 @@ func removeSharedMemory(pid int) {
 	}
 }
 
-// holdings are what a process has that it must give back.
-type holdings struct {
-	goroutines, descriptors, handles int
-	memory                           int64
-}
-
-func holds() (h holdings) {
-	h.goroutines, h.handles = runtime.NumGoroutine(), len(fabric.OpenHandles())
-	names, _ := os.ReadDir("/proc/self/fd")
-	h.descriptors = len(names)
-	for _, n := range fabric.MemoryInUse() {
-		h.memory += n
-	}
-	return h
-}
-
-// returned waits until no more is held than before, or says what is left.
-func (before holdings) returned() error {
-	var now holdings
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		now = holds()
-		if now.goroutines <= before.goroutines && now.descriptors <= before.descriptors && now.handles <= before.handles && now.memory <= before.memory {
-			return nil
-		}
-	}
-	stacks := make([]byte, 1<<20)
-	stacks = stacks[:runtime.Stack(stacks, true)]
-	return fmt.Errorf("held before: %+v, now: %+v\n%s\n%s", before, now, strings.Join(descriptors(), "\n"), stacks)
-}
-
-// descriptors are the open ones, and what each is of.
-func descriptors() (all []string) {
-	names, _ := filepath.Glob("/proc/self/fd/*")
-	for _, name := range names {
-		what, _ := os.Readlink(name)
-		all = append(all, filepath.Base(name)+": "+what)
-	}
-	return all
-}
-
 // givesBack has the test fail if it leaves anything. Called first, it looks last.
 func givesBack(t *testing.T) {
 	t.Helper()
@@ -188,6 +147,6 @@ func givesBack(t *testing.T) {
 	read, write, err := os.Pipe()
 	require.NoError(t, err)
 	require.NoError(t, errors.Join(read.Close(), write.Close()))
-	before := holds()
-	t.Cleanup(func() { require.NoError(t, before.returned()) })
+	before := fabrictest.Holds()
+	t.Cleanup(func() { require.NoError(t, before.Returned(patience)) })
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weft-go/weft/fabric"
+	"github.com/weft-go/weft/fabric/fabrictest"
 	"github.com/weft-go/weft/internal/testenv"
 )
 
@@ -81,16 +82,16 @@ type soakReport struct {
 
 func TestSoak(t *testing.T) {
 	s := soak{Connections: 1000, Messages: 100}
-	s.Connections = fromEnvironment(t, "SOAK_CONNECTIONS", s.Connections, strconv.Atoi)
-	s.Messages = fromEnvironment(t, "SOAK_MESSAGES", s.Messages, strconv.Atoi)
-	s.Time = fromEnvironment(t, "SOAK_TIME", s.Time, time.ParseDuration)
-	s.Limit = fromEnvironment(t, "SOAK_LIMIT", s.Time+time.Duration(2+s.Messages/100)*time.Minute, time.ParseDuration)
+	s.Connections = testenv.Setting(t, "SOAK_CONNECTIONS", s.Connections, strconv.Atoi)
+	s.Messages = testenv.Setting(t, "SOAK_MESSAGES", s.Messages, strconv.Atoi)
+	s.Time = testenv.Setting(t, "SOAK_TIME", s.Time, time.ParseDuration)
+	s.Limit = testenv.Setting(t, "SOAK_LIMIT", s.Time+time.Duration(2+s.Messages/100)*time.Minute, time.ParseDuration)
 	var limit syscall.Rlimit
 	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit))
 	if limit.Max < uint64(s.Connections)+200 {
 		testenv.Need(t, fmt.Sprintf("descriptors for %d connections", s.Connections), fmt.Errorf("the hard limit is %d (ulimit -Hn)", limit.Max))
 	}
-	for provider := range strings.SplitSeq(fromEnvironment(t, "SOAK_PROVIDERS", "tcp", func(v string) (string, error) { return v, nil }), ",") {
+	for provider := range strings.SplitSeq(testenv.Setting(t, "SOAK_PROVIDERS", "tcp", func(v string) (string, error) { return v, nil }), ",") {
 		t.Run(provider, func(t *testing.T) {
 			_, err := fabric.Choose(fabric.Preference{Providers: []string{provider}, Source: "127.0.0.1", Logger: quiet})
 			testenv.Need(t, provider, err)
@@ -98,17 +99,6 @@ func TestSoak(t *testing.T) {
 			s.run(t)
 		})
 	}
-}
-
-func fromEnvironment[T any](t *testing.T, name string, value T, parse func(string) (T, error)) T {
-	t.Helper()
-	text := os.Getenv(name)
-	if text == "" {
-		return value
-	}
-	value, err := parse(text)
-	require.NoError(t, err, name)
-	return value
 }
 
 func (s soak) run(t *testing.T) {
@@ -173,12 +163,12 @@ func playSoak(orders *bufio.Scanner, arguments []string) error {
 	defer cancel()
 	ctx, stop := context.WithCancelCause(limited)
 	defer stop(nil)
-	before := holds()
+	before := fabrictest.Holds()
 	side := soakSide{soak: s, pattern: soakPattern(), ctx: ctx, stop: stop}
 	side.moved = sync.NewCond(&side.mu)
 	report, err := side.play()
 	if err == nil {
-		err = before.returned()
+		err = before.Returned(patience)
 	}
 	if err != nil {
 		return err

@@ -113,6 +113,7 @@ func (v *AddressVector) keep(peer Address) bool {
 
 // removeGone removes those from libfabric that are gone.
 func (v *AddressVector) removeGone() error {
+	before := len(v.kept.byName)
 	for name, k := range v.kept.byName {
 		if k.isThere(name) || slices.Contains(v.kept.recent[:], k.address) {
 			continue
@@ -122,7 +123,10 @@ func (v *AddressVector) removeGone() error {
 			return err
 		}
 	}
-	return nil
+	if len(v.kept.byName) == before {
+		return nil
+	}
+	return onThisHost.endAll(v.domain)
 }
 
 func (v *AddressVector) removeKept(k keptPeer) error {

@@ -65,7 +65,7 @@ func playListener(arguments []string, orders <-chan string, say func(any)) error
 	close(finish)
 	err = l.Close()
 	served.Wait()
-	say(ended("finished", "efa", "listener", 0, errors.Join(err, before.gaveBack())))
+	say(ended("finished", "efa", "listener", 0, errors.Join(err, before.Returned(patience/4))))
 	return nil
 }
 
@@ -172,7 +172,7 @@ func playDialer(arguments []string, orders <-chan string, say func(any)) error {
 		case "redial":
 			d.redial(argument)
 		case "finish":
-			say(ended("finished", "efa", "dialer", 0, errors.Join(d.finish(), before.gaveBack())))
+			say(ended("finished", "efa", "dialer", 0, errors.Join(d.finish(), before.Returned(patience/4))))
 			return nil
 		}
 	}

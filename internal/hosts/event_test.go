@@ -7,16 +7,14 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
-	"runtime"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/weft-go/weft/bootstrap"
 	"github.com/weft-go/weft/collective"
 	"github.com/weft-go/weft/comm"
 	"github.com/weft-go/weft/efa"
-	"github.com/weft-go/weft/fabric"
+	"github.com/weft-go/weft/fabric/fabrictest"
 )
 
 // event is what a process of a host says.
@@ -94,47 +92,11 @@ func fill(b []byte, sender, i int) []byte {
 	return b
 }
 
-// holdings are what a process must give back.
-type holdings struct {
-	goroutines, descriptors, handles int
-	memory                           int64
-}
-
 // holdsFirst is what there is when everything has been used once: Go's network poller
 // and the emulated device keep descriptors from then on.
-func holdsFirst(provider string) holdings {
+func holdsFirst(provider string) fabrictest.Holdings {
 	if r, err := efa.Open(engine(provider)); err == nil {
 		_ = r.Close()
 	}
-	return holds()
-}
-
-func holds() (h holdings) {
-	h.goroutines, h.handles = runtime.NumGoroutine(), len(fabric.OpenHandles())
-	names, _ := os.ReadDir("/proc/self/fd")
-	h.descriptors = len(names)
-	for _, n := range fabric.MemoryInUse() {
-		h.memory += n
-	}
-	return h
-}
-
-// gaveBack waits until no more is held than before, or says what is left.
-func (before holdings) gaveBack() error {
-	var now holdings
-	for end := time.Now().Add(patience / 4); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		now = holds()
-		if now.goroutines <= before.goroutines && now.descriptors <= before.descriptors && now.handles <= before.handles && now.memory <= before.memory {
-			return nil
-		}
-	}
-	stacks := make([]byte, 1<<20)
-	stacks = stacks[:runtime.Stack(stacks, true)]
-	var open strings.Builder
-	names, _ := os.ReadDir("/proc/self/fd")
-	for _, name := range names {
-		what, _ := os.Readlink("/proc/self/fd/" + name.Name())
-		fmt.Fprintf(&open, "%s: %s\n", name.Name(), what)
-	}
-	return fmt.Errorf("held before: %+v, now: %+v\n%v\n%s\n%s", before, now, fabric.OpenHandles(), &open, stacks)
+	return fabrictest.Holds()
 }

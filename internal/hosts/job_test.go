@@ -55,7 +55,7 @@ func playRank(arguments []string, orders <-chan string, say func(any)) error {
 			return err
 		}
 	}
-	say(ended("finished", "comm", "rank", 0, before.gaveBack()))
+	say(ended("finished", "comm", "rank", 0, before.Returned(patience/4)))
 	return nil
 }
 
