@@ -95,13 +95,14 @@ type Conn struct {
 	// The end. failure is why it came, if it was not the orderly one.
 	failure       error
 	locallyClosed bool
-	finished      bool   // the peer has said how many messages it writes,
-	remoteCount   uint64 // namely this many
-	acknowledged  bool   // the peer has said that it has all of this side's
-	answered      bool   // this side has said that it has all of the peer's
-	hungUp        bool   // the control connection has ended in order
-	over          bool   // the control connection is done with
-	released      bool   // the device holds nothing of it any more
+	finished      bool        // the peer has said how many messages it writes,
+	remoteCount   uint64      // namely this many
+	acknowledged  bool        // the peer has said that it has all of this side's
+	answered      bool        // this side has said that it has all of the peer's
+	hungUp        bool        // the control connection has ended in order
+	undecided     []undecided // sends that may have failed or not
+	over          bool        // the control connection is done with
+	released      bool        // the device holds nothing of it any more
 
 	stats connStats
 }
@@ -290,6 +291,7 @@ func (r *Reactor) confirm(c *Conn, count uint64) {
 		return
 	}
 	c.acknowledged, c.peerClosed = true, true
+	r.decide(c)
 	r.settleEnd(c)
 }
 
@@ -300,6 +302,7 @@ func (r *Reactor) hangUp(c *Conn, cause error) {
 	case c.finished && c.answered && (c.acknowledged || c.sent == c.credited):
 		// Both sides have said goodbye, and have everything.
 		c.hungUp, c.acknowledged = true, true
+		r.decide(c)
 		r.settleEnd(c)
 	default:
 		if errors.Is(cause, io.EOF) {
@@ -334,6 +337,7 @@ func (r *Reactor) fail(c *Conn, kind, cause error) {
 		c.parked = nil
 		r.ended(op, c.failure)
 	}
+	r.decide(c)
 	for op := c.operations; op != nil; op = op.next {
 		if op.posted {
 			r.cancel(op)

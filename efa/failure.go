@@ -83,12 +83,53 @@ func (r *Reactor) stall(p *peer, err error) {
 	r.stalled[p.name] = err
 	r.later(func() {
 		for _, c := range slices.Collect(r.connections()) {
-			if c.hasPeer(p) {
+			if c.hasPeer(p) && !(c.peerClosed && c.failure == nil) {
 				broke := c.broke(err)
 				r.fail(c, broke.Kind, broke.Cause)
 			}
 		}
 	})
+}
+
+// undecided says whether the end of a send is left open, because the peer has closed in
+// order: what has arrived may be reported as lost when the peer's endpoint has gone before
+// the device has heard so. The control connection tells, if it has not yet: the peer
+// confirms what it has (confirm), or is lost (fail).
+func (r *Reactor) undecided(op *operation, err error) bool {
+	c := op.conn
+	switch {
+	case op.purpose != messageSend && op.purpose != controlSend && op.purpose != matchedSend:
+		return false
+	case !c.peerClosed || c.failure != nil || c.over || failureKind(err) != ErrPeerLost:
+		return false
+	}
+	if r.attributes.StallsAfterFailure {
+		r.stall(op.peer(), err)
+	}
+	if c.acknowledged {
+		r.ended(op, nil)
+	} else {
+		c.undecided = append(c.undecided, undecided{op, err})
+	}
+	return true
+}
+
+// undecided is a send with an error that may be none.
+type undecided struct {
+	op  *operation
+	err error
+}
+
+// decide ends the sends that were left open.
+func (r *Reactor) decide(c *Conn) {
+	all := c.undecided
+	c.undecided = nil
+	for _, u := range all {
+		if c.acknowledged {
+			u.err = nil
+		}
+		r.ended(u.op, u.err)
+	}
 }
 
 // hasPeer says whether a connection goes to an address.
