@@ -100,7 +100,7 @@ func (r *Reactor) undecided(op *operation, err error) bool {
 	switch {
 	case op.purpose != messageSend && op.purpose != controlSend && op.purpose != matchedSend:
 		return false
-	case !c.peerClosed || c.failure != nil || c.over || failureKind(err) != ErrPeerLost:
+	case !c.peerClosed || c.failure != nil || c.over || !errors.Is(failureKind(err), ErrPeerLost):
 		return false
 	}
 	if r.attributes.StallsAfterFailure {
