@@ -45,10 +45,15 @@ var rooms = map[string]room{
 	"metrics":                  {imports: "efa comm"},
 	"cmd/weft/...":             {imports: "*"},
 	"bench/...":                {imports: "*"},
+	"examples/copy":            {imports: "efa", plain: true},
+	"examples/echo":            {imports: "efa", plain: true},
+	"examples/http":            {imports: "efa", plain: true},
+	"examples/parameterserver": {imports: "bootstrap fabric", plain: true},
 	"examples/sgd":             {imports: "bootstrap collective collective/operator comm efa", plain: true},
 	"emulator":                 {plain: true},
 	"internal/bench":           {imports: "fabric", plain: true},
 	"internal/bench/job":       {imports: "internal/bench bootstrap collective collective/operator collective/schedule comm efa fabric", plain: true},
+	"internal/exampletest":     {imports: "fabric/fabrictest", plain: true},
 	"internal/frame":           {plain: true},
 	"internal/hosts":           {imports: "bootstrap collective collective/operator comm efa fabric internal/testenv", plain: true},
 	"internal/jobtest":         {plain: true},
@@ -64,7 +69,7 @@ var rooms = map[string]room{
 
 // testSupport may be imported by the tests of every package: bootstrap, since tests have
 // jobs too.
-const testSupport = "fabric/fabrictest bootstrap bootstrap/storetest internal/jobtest internal/testenv"
+const testSupport = "fabric/fabrictest bootstrap bootstrap/storetest internal/exampletest internal/jobtest internal/testenv"
 
 // impure is what a pure package must not import.
 const impure = "net os syscall time golang.org/x/sys/unix"
