@@ -53,6 +53,7 @@ var rooms = map[string]room{
 	"emulator":                 {plain: true},
 	"internal/bench":           {imports: "fabric", plain: true},
 	"internal/bench/job":       {imports: "internal/bench bootstrap collective collective/operator collective/schedule comm efa fabric", plain: true},
+	"internal/doctest":         {imports: "bootstrap comm efa", plain: true},
 	"internal/exampletest":     {imports: "fabric/fabrictest", plain: true},
 	"internal/frame":           {plain: true},
 	"internal/hosts":           {imports: "bootstrap collective collective/operator comm efa fabric internal/testenv", plain: true},

@@ -4,8 +4,8 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -29,7 +29,7 @@ func TestDocErrors(t *testing.T) {
 	require.Greater(t, len(want), 40)
 	page, err := os.ReadFile("docs/errors.md")
 	require.NoError(t, err)
-	name := regexp.MustCompile("`([^`]+)`")
+	name := regexp.MustCompile("`(\\*?[a-z]+\\.[A-Z]\\w*)`")
 	for line := range strings.Lines(string(page)) {
 		cells := strings.Split(line, "|")
 		if len(cells) < 4 {
@@ -48,7 +48,8 @@ func TestDocErrors(t *testing.T) {
 func errorsOf(t *testing.T, folder string) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}
-	inPackage(t, folder, func(name string, file *ast.File) {
+	for _, file := range filesOf(t, folder) {
+		name := file.Name.Name
 		for _, d := range file.Decls {
 			switch d := d.(type) {
 			case *ast.FuncDecl:
@@ -76,7 +77,7 @@ func errorsOf(t *testing.T, folder string) map[string]bool {
 				}
 			}
 		}
-	})
+	}
 	return all
 }
 
@@ -87,16 +88,19 @@ func TestDocDefaults(t *testing.T) {
 	row := regexp.MustCompile("(?m)^\\| `(\\w+)\\.(\\w+)\\.(\\w+)`[^|]*\\| ([^|]+) \\|")
 	rows := row.FindAllStringSubmatch(string(page), -1)
 	require.Greater(t, len(rows), 20)
+	packages := map[string][]*ast.File{}
 	for _, r := range rows {
-		comment := fieldComment(t, r[1], r[2], r[3])
+		if packages[r[1]] == nil {
+			packages[r[1]] = filesOf(t, r[1])
+		}
+		comment := fieldComment(packages[r[1]], r[2], r[3])
 		require.Regexp(t, `\bmeans? `+regexp.QuoteMeta(r[4]), comment, "%s.%s.%s", r[1], r[2], r[3])
 	}
 }
 
 // fieldComment is the comment of a field, in one line.
-func fieldComment(t *testing.T, folder, structure, field string) (comment string) {
-	t.Helper()
-	inPackage(t, folder, func(_ string, file *ast.File) {
+func fieldComment(files []*ast.File, structure, field string) (comment string) {
+	for _, file := range files {
 		ast.Inspect(file, func(n ast.Node) bool {
 			spec, ok := n.(*ast.TypeSpec)
 			if !ok || spec.Name.Name != structure {
@@ -106,34 +110,37 @@ func fieldComment(t *testing.T, folder, structure, field string) (comment string
 			if !ok {
 				return false
 			}
-			before := ""
+			// Fields that belong together have one comment.
+			last := ""
 			for _, f := range s.Fields.List {
 				if f.Doc != nil {
-					before = f.Doc.Text()
+					last = f.Doc.Text()
 				}
 				for _, id := range f.Names {
 					if id.Name == field {
-						comment = strings.Join(strings.Fields(before), " ")
+						comment = strings.Join(strings.Fields(last), " ")
 					}
 				}
 			}
 			return false
 		})
-	})
-	require.NotEmpty(t, comment, "%s.%s has no %s, or no comment for it", folder, structure, field)
+	}
 	return comment
 }
 
-func inPackage(t *testing.T, folder string, do func(name string, file *ast.File)) {
+// filesOf are those of a package but its tests.
+func filesOf(t *testing.T, folder string) (files []*ast.File) {
 	t.Helper()
-	files, err := fs.Glob(os.DirFS(folder), "*.go")
+	names, err := filepath.Glob(folder + "/*.go")
 	require.NoError(t, err)
-	for _, name := range files {
+	for _, name := range names {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), folder+"/"+name, nil, parser.ParseComments)
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
 		require.NoError(t, err)
-		do(file.Name.Name, file)
+		files = append(files, file)
 	}
+	require.NotEmpty(t, files, folder)
+	return files
 }

@@ -31,7 +31,7 @@ func TestWorkersLearn(t *testing.T) {
 		for rank := range size {
 			require.NoError(t, ends[rank](), "rank %d: %s", rank, &outputs[rank])
 		}
-		found := regexp.MustCompile(`(?m)^3 workers over `+provider+`\S*, furthest from the truth: (\S+)$`).FindStringSubmatch(outputs[0].String())
+		found := regexp.MustCompile(`(?m)^3 workers over ` + provider + `\S*, furthest from the truth: (\S+)$`).FindStringSubmatch(outputs[0].String())
 		require.NotNil(t, found, "%s", &outputs[0])
 		furthest, err := strconv.ParseFloat(found[1], 64)
 		require.NoError(t, err)
