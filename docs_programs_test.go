@@ -90,7 +90,7 @@ func TestDocPrograms(t *testing.T) {
 	t.Run("fragments", func(t *testing.T) {
 		t.Parallel()
 		printed, logged, err := runDocs(t, binaries+"fragments")
-		require.NoError(t, err, "%s%s", printed, logged)
+		require.NoError(t, err, "%s", logged)
 		require.Contains(t, printed, fmt.Sprintf("%d fragments", len(calls)))
 	})
 	for _, g := range programs {

@@ -36,7 +36,7 @@ func Main(fragments ...Fragment) {
 	for _, f := range fragments {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		if err := f.Run(ctx); err != nil {
-			fmt.Printf("%s: %v\n", f.Where, err)
+			fmt.Fprintf(os.Stderr, "%s: %v\n", f.Where, err)
 			failed = true
 		}
 		cancel()
