@@ -23,7 +23,7 @@ func TestFilesArrive(t *testing.T) {
 		address := exampletest.Serve(t, "-provider", provider, "-listen", "127.0.0.1:0", "-dir", to)
 		for _, size := range []int{0, 1, chunk, 3*chunk + 17} {
 			content := make([]byte, size)
-			rand.NewChaCha8([32]byte{}).Read(content)
+			_, _ = rand.NewChaCha8([32]byte{}).Read(content)
 			name := fmt.Sprintf("of %d bytes", size)
 			require.NoError(t, os.WriteFile(filepath.Join(from, name), content, 0o600))
 			printed, logged, err := exampletest.Run(t, "-provider", provider, filepath.Join(from, name), address)

@@ -27,24 +27,26 @@ func main() {
 	provider := flag.String("provider", "", "the libfabric provider; empty for the best there is")
 	flag.Parse()
 	log.SetFlags(0)
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-
 	config := &efa.Config{MaxMessage: chunk}
 	if *provider != "" {
 		config.Providers, config.Require = []string{*provider}, true
 	}
-	var err error
-	switch {
-	case *listen != "":
-		err = serve(ctx, *listen, *dir, config)
-	case flag.NArg() == 2:
-		err = send(ctx, flag.Arg(0), flag.Arg(1), config)
-	default:
-		err = errors.New("usage: copy -listen ADDRESS [-dir FOLDER], or copy FILE ADDRESS")
-	}
-	if err != nil {
+	if err := run(*listen, *dir, config); err != nil {
 		log.Fatal(err)
+	}
+}
+
+// run does what it is told until that is done, or a signal comes.
+func run(listen, dir string, config *efa.Config) error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	switch {
+	case listen != "":
+		return serve(ctx, listen, dir, config)
+	case flag.NArg() == 2:
+		return send(ctx, flag.Arg(0), flag.Arg(1), config)
+	default:
+		return errors.New("usage: copy -listen ADDRESS [-dir FOLDER], or copy FILE ADDRESS")
 	}
 }
 

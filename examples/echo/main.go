@@ -26,25 +26,27 @@ func main() {
 	provider := flag.String("provider", "", "the libfabric provider; empty for the best there is")
 	flag.Parse()
 	log.SetFlags(0)
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-
 	// Who writes a longer message than the other side takes gets an error at once.
 	config := &efa.Config{MaxMessage: longest}
 	if *provider != "" {
 		config.Providers, config.Require = []string{*provider}, true
 	}
-	var err error
-	switch {
-	case *listen != "":
-		err = serve(ctx, *listen, config)
-	case flag.NArg() >= 2:
-		err = call(ctx, flag.Arg(0), flag.Args()[1:], config)
-	default:
-		err = errors.New("usage: echo -listen ADDRESS, or echo ADDRESS WORD...")
-	}
-	if err != nil {
+	if err := run(*listen, config); err != nil {
 		log.Fatal(err)
+	}
+}
+
+// run does what it is told until that is done, or a signal comes.
+func run(listen string, config *efa.Config) error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	switch {
+	case listen != "":
+		return serve(ctx, listen, config)
+	case flag.NArg() >= 2:
+		return call(ctx, flag.Arg(0), flag.Args()[1:], config)
+	default:
+		return errors.New("usage: echo -listen ADDRESS, or echo ADDRESS WORDS")
 	}
 }
 

@@ -30,24 +30,26 @@ func main() {
 	provider := flag.String("provider", "", "the libfabric provider; empty for the best there is")
 	flag.Parse()
 	log.SetFlags(0)
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-
 	config := &efa.Config{}
 	if *provider != "" {
 		config.Providers, config.Require = []string{*provider}, true
 	}
-	var err error
-	switch {
-	case *listen != "":
-		err = serve(ctx, *listen, *dir, config)
-	case flag.NArg() == 1:
-		err = get(ctx, flag.Arg(0), os.Stdout, config)
-	default:
-		err = errors.New("usage: http -listen ADDRESS [-dir FOLDER], or http URL")
-	}
-	if err != nil {
+	if err := run(*listen, *dir, config); err != nil {
 		log.Fatal(err)
+	}
+}
+
+// run does what it is told until that is done, or a signal comes.
+func run(listen, dir string, config *efa.Config) error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	switch {
+	case listen != "":
+		return serve(ctx, listen, dir, config)
+	case flag.NArg() == 1:
+		return get(ctx, flag.Arg(0), os.Stdout, config)
+	default:
+		return errors.New("usage: http -listen ADDRESS [-dir FOLDER], or http URL")
 	}
 }
 

@@ -44,7 +44,7 @@ func run(steps int, provider, source string) (err error) {
 	}
 	defer func() { err = errors.Join(err, job.Close()) }()
 	if job.Size < 2 {
-		return errors.New("a server and its workers are two ranks at least: weft run -n 2 -- ...")
+		return errors.New("a server and its workers are two ranks at least: weft run -n 2")
 	}
 	preference := fabric.Preference{Capabilities: fabric.RemoteMemory | fabric.Atomics, Source: source}
 	if provider != "" {
