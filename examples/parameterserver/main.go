@@ -65,7 +65,6 @@ func run(steps int, provider, source string) (err error) {
 	if err != nil {
 		return errors.Join(err, port.Close())
 	}
-	// Only now nobody looks at the memory any more.
 	defer func() { err = errors.Join(err, region.Close(), port.Close()) }()
 
 	mine := introduction{Endpoint: port.LocalAddress()}
@@ -80,16 +79,29 @@ func run(steps int, provider, source string) (err error) {
 	if err != nil {
 		return err
 	}
+	// The server knows its workers before they begin: it answers them.
+	w := worker{port: port, memory: memory, region: region}
+	for rank, told := range all {
+		var other introduction
+		if err := json.Unmarshal(told, &other); err != nil {
+			return err
+		}
+		if rank == job.Rank {
+			continue
+		}
+		peer, err := port.Insert(other.Endpoint)
+		if err != nil {
+			return err
+		}
+		if rank == 0 {
+			w.server, w.parameters = peer, other.Parameters
+		}
+	}
+	if err := job.Barrier(job.Context(), "known"); err != nil {
+		return err
+	}
 	if job.Rank == 0 {
 		return serve(job, port, choice.Info.Provider(), memory[:features])
-	}
-	var server introduction
-	if err := json.Unmarshal(all[0], &server); err != nil {
-		return err
-	}
-	w := worker{port: port, memory: memory, region: region, parameters: server.Parameters}
-	if w.server, err = port.Insert(server.Endpoint); err != nil {
-		return err
 	}
 	if err := w.learn(job, steps); err != nil {
 		return err
