@@ -33,11 +33,14 @@ func (w *worker) learn(job *bootstrap.Job, steps int) error {
 		}
 		descend(read, change, random)
 		if err := w.do(fabric.Op{
-			Kind: fabric.OpAtomic, Peer: w.server, Remote: w.parameters,
+			// It has an answer, what was there before: so it is done when it is in the
+			// server's memory, and not when it has left.
+			Kind: fabric.OpFetch, Peer: w.server, Remote: w.parameters,
 			Buf: fabric.BytesOf(change), Descriptor: w.region.Descriptor(),
-			Atomic: &fabric.Atomic{Type: fabric.TypeOf[float64](), Operation: fabric.Sum},
-			// It is done when it is in the server's memory, and not when it has left.
-			Flags: fabric.DeliveryComplete,
+			Atomic: &fabric.Atomic{
+				Type: fabric.TypeOf[float64](), Operation: fabric.Sum,
+				Result: fabric.BytesOf(read), ResultDescriptor: w.region.Descriptor(),
+			},
 		}); err != nil {
 			return err
 		}
