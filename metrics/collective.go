@@ -11,7 +11,8 @@ import (
 // byCollective is a count for each kind of call.
 func byCollective(name, help string, of func(s *collective.CallStats) uint64) metric[collective.Stats] {
 	return metric[collective.Stats]{
-		name, help, prometheus.CounterValue, []string{"collective"},
+		name, help, prometheus.CounterValue,
+		[]string{"collective"},
 		func(s *collective.Stats, tell func(float64, ...string)) {
 			for _, kind := range schedule.Collectives() {
 				tell(float64(of(&s.Calls[kind])), kind.String())

@@ -27,11 +27,11 @@ func fakeSys(t *testing.T) fstest.MapFS {
 }
 
 var readable = map[string]float64{
-	`weft_efa_hw_tx_bytes_total{device="rdmap0s6",port="1"}`:                         1 << 64,
-	`weft_efa_hw_rx_bytes_total{device="rdmap0s6",port="1"}`:                         900,
-	`weft_efa_hw_submitted_cmds_total{device="rdmap0s6",port=""}`:                    4711,
-	`weft_efa_hw_other_total{counter="invented_later",device="rdmap0s6",port="1"}`:   3,
-	`weft_efa_hw_unreadable`:                                                         4,
+	`weft_efa_hw_tx_bytes_total{device="rdmap0s6",port="1"}`:                       1 << 64,
+	`weft_efa_hw_rx_bytes_total{device="rdmap0s6",port="1"}`:                       900,
+	`weft_efa_hw_submitted_cmds_total{device="rdmap0s6",port=""}`:                  4711,
+	`weft_efa_hw_other_total{counter="invented_later",device="rdmap0s6",port="1"}`: 3,
+	`weft_efa_hw_unreadable`: 4,
 }
 
 // What is a number is collected, of EFA devices only; what is none is counted.

@@ -11,7 +11,8 @@ type memory = map[string]int64
 
 var memoryMetrics = []metric[memory]{{
 	"weft_memory_bytes", "Memory outside the Go heap that weft has allocated, by purpose.",
-	prometheus.GaugeValue, []string{"purpose"},
+	prometheus.GaugeValue,
+	[]string{"purpose"},
 	func(m *memory, tell func(float64, ...string)) {
 		for purpose, bytes := range *m {
 			tell(float64(bytes), purpose)

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) { fabrictest.Main(m) }
 const patience = 60 * time.Second
 
 // exposed is what a scrape of collectors brings, as Prometheus' parser reads it.
-func exposed(t testing.TB, collectors ...prometheus.Collector) map[string]*dto.MetricFamily {
+func exposed(t *testing.T, collectors ...prometheus.Collector) map[string]*dto.MetricFamily {
 	t.Helper()
 	// A pedantic one refuses what a collector has not described.
 	registry := prometheus.NewPedanticRegistry()
@@ -52,7 +52,7 @@ func exposed(t testing.TB, collectors ...prometheus.Collector) map[string]*dto.M
 }
 
 // gather is the values of all series, by name{label="value",...}.
-func gather(t testing.TB, collectors ...prometheus.Collector) map[string]float64 {
+func gather(t *testing.T, collectors ...prometheus.Collector) map[string]float64 {
 	t.Helper()
 	values := make(map[string]float64)
 	for name, family := range exposed(t, collectors...) {
@@ -146,7 +146,7 @@ func TestEveryCountOfCollectives(t *testing.T) {
 }
 
 // all are a collector of each kind, with series in each metric.
-func all(t testing.TB) []prometheus.Collector {
+func all(t *testing.T) []prometheus.Collector {
 	r := open(t, fabrictest.NewBed(t, fabrictest.Setting{Name: "fake"}))
 	peers := NewConnections("r", 1)
 	peers.Add("one", join(t, r, r)[0])
@@ -176,7 +176,7 @@ func TestConventions(t *testing.T) {
 	}
 }
 
-func open(t testing.TB, b *fabrictest.Bed) *efa.Reactor {
+func open(t *testing.T, b *fabrictest.Bed) *efa.Reactor {
 	t.Helper()
 	config := efa.Config{Logger: slog.New(slog.DiscardHandler)}
 	if b.Network != nil {
@@ -190,14 +190,14 @@ func open(t testing.TB, b *fabrictest.Bed) *efa.Reactor {
 	return r
 }
 
-func limited(t testing.TB) context.Context {
+func limited(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	return ctx
 }
 
 // join makes a connection: the dialed side, and the accepted one.
-func join(t testing.TB, from, to *efa.Reactor) [2]*efa.Conn {
+func join(t *testing.T, from, to *efa.Reactor) [2]*efa.Conn {
 	t.Helper()
 	l, err := to.Listen(limited(t), "127.0.0.1:0")
 	require.NoError(t, err)
@@ -228,17 +228,13 @@ func TestScrapesAmidTraffic(t *testing.T) {
 		}
 		removeSender, removeReceiver := senders.Add("peer", conns[0]), receivers.Add("peer", conns[1])
 
-		stop := make(chan struct{})
+		// What is scraped all the time does little else.
+		turns := make(chan struct{})
 		var scrapers sync.WaitGroup
 		for range 3 {
 			scrapers.Go(func() {
 				last := make(map[string]float64)
-				for {
-					select {
-					case <-stop:
-						return
-					default:
-					}
+				for range turns {
 					for name, value := range scrape(t, collectors) {
 						if strings.Contains(name, "_total") && value < last[name] {
 							t.Errorf("%s has gone from %v to %v", name, last[name], value)
@@ -258,11 +254,17 @@ func TestScrapesAmidTraffic(t *testing.T) {
 			}
 			sent <- err
 		}()
-		for range messages {
+		for i := range messages {
 			_, err := conns[1].ReadMessage(limited(t), make([]byte, size))
 			require.NoError(t, err)
+			if i%10 == 0 {
+				turns <- struct{}{}
+			}
 		}
 		require.NoError(t, <-sent)
+		for range 3 {
+			turns <- struct{}{}
+		}
 		closed := make(chan error, 1)
 		go func() { closed <- conns[0].Close() }()
 		require.NoError(t, conns[1].Close())
@@ -271,21 +273,21 @@ func TestScrapesAmidTraffic(t *testing.T) {
 		removeReceiver()
 		require.NoError(t, from.Close())
 		require.NoError(t, to.Close())
-		close(stop)
+		close(turns)
 		scrapers.Wait()
 
 		values := gather(t, collectors...)
 		for name, want := range map[string]float64{
-			`weft_messages_sent_total{reactor="from"}`:                                messages,
-			`weft_messages_sent_bytes_total{reactor="from"}`:                          messages * size,
-			`weft_messages_received_total{reactor="to"}`:                              messages,
-			`weft_messages_received_bytes_total{reactor="to"}`:                        messages * size,
-			`weft_connections_ended_total{cause="in_order",reactor="to"}`:             1,
-			`weft_connections{reactor="to"}`:                                          0,
-			`weft_peer_connections{peer="peer",reactor="to"}`:                         0,
-			`weft_peer_messages_sent_bytes_total{peer="peer",reactor="from"}`:         messages * size,
-			`weft_peer_messages_received_bytes_total{peer="peer",reactor="to"}`:       messages * size,
-			`weft_reactor_info{provider="` + from.Provider() + `",reactor="from"}`:    1,
+			`weft_messages_sent_total{reactor="from"}`:                             messages,
+			`weft_messages_sent_bytes_total{reactor="from"}`:                       messages * size,
+			`weft_messages_received_total{reactor="to"}`:                           messages,
+			`weft_messages_received_bytes_total{reactor="to"}`:                     messages * size,
+			`weft_connections_ended_total{cause="in_order",reactor="to"}`:          1,
+			`weft_connections{reactor="to"}`:                                       0,
+			`weft_peer_connections{peer="peer",reactor="to"}`:                      0,
+			`weft_peer_messages_sent_bytes_total{peer="peer",reactor="from"}`:      messages * size,
+			`weft_peer_messages_received_bytes_total{peer="peer",reactor="to"}`:    messages * size,
+			`weft_reactor_info{provider="` + from.Provider() + `",reactor="from"}`: 1,
 		} {
 			require.Contains(t, values, name)
 			require.Equal(t, want, values[name], name)

@@ -34,7 +34,8 @@ func ofReactor(name, help string, of func(s *reactorStats) uint64) metric[reacto
 // ofRails is a count for each rail; two may have devices of the same name.
 func ofRails(name, help string, of func(s *efa.RailStats) uint64) metric[reactorStats] {
 	return metric[reactorStats]{
-		name, help, prometheus.CounterValue, []string{"rail", "device"},
+		name, help, prometheus.CounterValue,
+		[]string{"rail", "device"},
 		func(s *reactorStats, tell func(float64, ...string)) {
 			for i, r := range s.Rails {
 				tell(float64(of(&r)), strconv.Itoa(i), r.Domain)
@@ -45,7 +46,8 @@ func ofRails(name, help string, of func(s *efa.RailStats) uint64) metric[reactor
 
 var reactorMetrics = []metric[reactorStats]{
 	{
-		"weft_reactor_info", "1, with the libfabric provider that was chosen.", prometheus.GaugeValue, []string{"provider"},
+		"weft_reactor_info", "1, with the libfabric provider that was chosen.", prometheus.GaugeValue,
+		[]string{"provider"},
 		func(s *reactorStats, tell func(float64, ...string)) { tell(1, s.provider) },
 	},
 
@@ -101,7 +103,8 @@ var reactorMetrics = []metric[reactorStats]{
 		func(s *reactorStats) uint64 { return s.Flushes }),
 	{
 		"weft_errors_total", "Calls, callbacks and completions of writes that ended with an error, by its kind.",
-		prometheus.CounterValue, []string{"kind"},
+		prometheus.CounterValue,
+		[]string{"kind"},
 		func(s *reactorStats, tell func(float64, ...string)) { tellErrors(&s.Errors, tell) },
 	},
 
@@ -113,7 +116,8 @@ var reactorMetrics = []metric[reactorStats]{
 		func(s *reactorStats) uint64 { return s.Opened }),
 	{
 		"weft_connections_ended_total", "Of these, those that have ended, by what ended them: in_order is with everything delivered on both sides.",
-		prometheus.CounterValue, []string{"cause"},
+		prometheus.CounterValue,
+		[]string{"cause"},
 		func(s *reactorStats, tell func(float64, ...string)) {
 			tell(float64(s.InOrder), "in_order")
 			tellErrors(&s.Ended, tell)
@@ -121,7 +125,8 @@ var reactorMetrics = []metric[reactorStats]{
 	},
 	{
 		"weft_handshakes_total", "Handshakes of accepted and of dialed connections, by what came of them.",
-		prometheus.CounterValue, []string{"side", "result"},
+		prometheus.CounterValue,
+		[]string{"side", "result"},
 		func(s *reactorStats, tell func(float64, ...string)) {
 			tellHandshakes(&s.Accepting, "accepting", tell)
 			tellHandshakes(&s.Dialing, "dialing", tell)
