@@ -178,7 +178,8 @@ func TestConventions(t *testing.T) {
 
 func open(t *testing.T, b *fabrictest.Bed) *efa.Reactor {
 	t.Helper()
-	config := efa.Config{Logger: slog.New(slog.DiscardHandler)}
+	// Without a source, a provider takes the newest interface, which may go.
+	config := efa.Config{Source: "127.0.0.1", Logger: slog.New(slog.DiscardHandler)}
 	if b.Network != nil {
 		config.Device = b.Open(t)
 	} else {
@@ -355,7 +356,7 @@ func TestCommunicators(t *testing.T) {
 	fabrictest.NewBed(t, fabrictest.Setting{Name: provider, Provider: provider})
 	quiet := slog.New(slog.DiscardHandler)
 	world, err := comm.Open(limited(t), comm.Config{
-		Rank: 0, Size: 1, Logger: quiet, Engine: &efa.Config{Providers: []string{provider}, Require: true, Logger: quiet},
+		Rank: 0, Size: 1, Logger: quiet, Engine: &efa.Config{Providers: []string{provider}, Require: true, Source: "127.0.0.1", Logger: quiet},
 	})
 	require.NoError(t, err)
 	collectors := []prometheus.Collector{NewReactorCollector("world", world), NewCollectiveCollector("world", world)}
