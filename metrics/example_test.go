@@ -25,6 +25,7 @@ func ExampleConnections() {
 	peers := metrics.NewConnections("ingest", 100)
 	registry.MustRegister(metrics.NewReactorCollector("ingest", l), peers)
 
+	sent := make(chan error, 1)
 	go func() {
 		c, err := efa.Dial(ctx, l.Addr().String(), config)
 		if err == nil {
@@ -33,9 +34,7 @@ func ExampleConnections() {
 		if err == nil {
 			err = c.Close()
 		}
-		if err != nil {
-			fmt.Println(err)
-		}
+		sent <- err
 	}()
 	c, err := l.AcceptConn(ctx)
 	if err != nil {
@@ -44,7 +43,7 @@ func ExampleConnections() {
 	}
 	remove := peers.Add("127.0.0.1", c)
 	_, err = c.ReadMessage(ctx, make([]byte, 10))
-	fmt.Println(err, c.Close())
+	fmt.Println(err, c.Close(), <-sent)
 	remove()
 
 	families, err := registry.Gather()
@@ -54,6 +53,6 @@ func ExampleConnections() {
 		}
 	}
 	// Output:
-	// <nil> <nil>
+	// <nil> <nil> <nil>
 	// 5 <nil>
 }
