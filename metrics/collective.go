@@ -22,7 +22,7 @@ func byCollective(name, help string, of func(s *collective.CallStats) uint64) me
 }
 
 var collectiveMetrics = []metric[collective.Stats]{
-	byCollective("weft_collective_calls_begun_total", "Collective calls of this rank that have begun. Those that are not in one of the next two are under way.",
+	byCollective("weft_collective_calls_begun_total", "Collective calls of this rank that have begun. Those that are neither done nor failed are under way.",
 		func(s *collective.CallStats) uint64 { return s.Begun }),
 	byCollective("weft_collective_calls_done_total", "Collective calls of this rank that have ended well.",
 		func(s *collective.CallStats) uint64 { return s.Done }),

@@ -53,7 +53,7 @@ var reactorMetrics = []metric[reactorStats]{
 
 	ofReactor("weft_messages_sent_total", "Messages that were begun: they had the reader's credit and were given to the device or queued for it.",
 		func(s *reactorStats) uint64 { return s.Sent }),
-	ofReactor("weft_messages_sent_bytes_total", "Their length.",
+	ofReactor("weft_messages_sent_bytes_total", "Length of the messages that were begun.",
 		func(s *reactorStats) uint64 { return s.SentBytes }),
 	ofReactor("weft_messages_bounced_total", "Messages sent that were copied to a buffer of the reactor's, so that the caller had its own back at once.",
 		func(s *reactorStats) uint64 { return s.Bounced }),
@@ -72,7 +72,7 @@ var reactorMetrics = []metric[reactorStats]{
 
 	ofReactor("weft_messages_received_total", "Messages that are here whole.",
 		func(s *reactorStats) uint64 { return s.Received }),
-	ofReactor("weft_messages_received_bytes_total", "Their length.",
+	ofReactor("weft_messages_received_bytes_total", "Length of the messages that are here whole.",
 		func(s *reactorStats) uint64 { return s.ReceivedBytes }),
 	ofReactor("weft_messages_direct_total", "Messages received that went to the memory of a reader who waited.",
 		func(s *reactorStats) uint64 { return s.Direct }),
@@ -115,7 +115,7 @@ var reactorMetrics = []metric[reactorStats]{
 	ofReactor("weft_connections_opened_total", "Connections that have passed their handshake.",
 		func(s *reactorStats) uint64 { return s.Opened }),
 	{
-		"weft_connections_ended_total", "Of these, those that have ended, by what ended them: in_order is with everything delivered on both sides.",
+		"weft_connections_ended_total", "Connections that had passed their handshake and have ended, by what ended them: in_order is with everything delivered on both sides.",
 		prometheus.CounterValue,
 		[]string{"cause"},
 		func(s *reactorStats, tell func(float64, ...string)) {
@@ -135,11 +135,11 @@ var reactorMetrics = []metric[reactorStats]{
 
 	ofReactor("weft_remote_reads_total", "Reads of peers' memory that have ended well.",
 		func(s *reactorStats) uint64 { return s.Reads }),
-	ofReactor("weft_remote_read_bytes_total", "What they brought.",
+	ofReactor("weft_remote_read_bytes_total", "What reads of peers' memory have brought.",
 		func(s *reactorStats) uint64 { return s.BytesRead }),
 	ofReactor("weft_remote_writes_total", "Writes to peers' memory that have ended well.",
 		func(s *reactorStats) uint64 { return s.Writes }),
-	ofReactor("weft_remote_written_bytes_total", "What they took there.",
+	ofReactor("weft_remote_written_bytes_total", "What writes have taken to peers' memory.",
 		func(s *reactorStats) uint64 { return s.BytesWritten }),
 	ofRails("weft_rail_sent_bytes_total", "Payloads that each of several devices was given. A reactor without rails has none.",
 		func(s *efa.RailStats) uint64 { return s.SentBytes }),
@@ -158,7 +158,7 @@ var reactorMetrics = []metric[reactorStats]{
 		func(s *reactorStats) uint64 { return s.LateCompletions }),
 	ofReactor("weft_turns_total", "How often a device was offered operations and asked for completions, in one call.",
 		func(s *reactorStats) uint64 { return s.Turns }),
-	ofReactor("weft_turns_empty_total", "Turns that had neither.",
+	ofReactor("weft_turns_empty_total", "Turns with no operation to offer and no completion.",
 		func(s *reactorStats) uint64 { return s.EmptyTurns }),
 	ofReactor("weft_crossings_total", "Calls of the device while it was driven; with libfabric each is one call from Go into C.",
 		func(s *reactorStats) uint64 { return s.Crossings }),

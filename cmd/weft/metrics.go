@@ -94,6 +94,6 @@ func (e *exposition) close() {
 		_ = e.listener.Close()
 	default:
 		_ = e.server.Close()
-		<-e.served
+		_ = <-e.served // always http.ErrServerClosed
 	}
 }
