@@ -42,7 +42,6 @@ var rooms = map[string]room{
 	"collective/operator":      {plain: true, pure: true},
 	"bootstrap":                {imports: "internal/frame internal/keepalive internal/proof", plain: true},
 	"bootstrap/storetest":      {imports: "bootstrap", plain: true},
-	// Only the command, and programs that measure, may import it.
 	"metrics":                  {imports: "collective collective/schedule comm efa fabric"},
 	"cmd/weft/...":             {imports: "*"},
 	"bench/...":                {imports: "*"},

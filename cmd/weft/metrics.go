@@ -32,7 +32,7 @@ const (
 // exposition serves the metrics of a command; nil does nothing.
 type exposition struct {
 	listener net.Listener
-	served   chan error // nil before it serves
+	served   chan struct{} // nil before it serves, closed when it has ended
 	server   *http.Server
 }
 
@@ -74,8 +74,11 @@ func (e *exposition) serve(t *terminal, asJSON bool, l *efa.Listener) error {
 		Handler: mux, ErrorLog: errorLog, MaxHeaderBytes: 16 << 10,
 		ReadTimeout: scrapeTime, WriteTimeout: 2 * scrapeTime, IdleTimeout: 2 * time.Minute,
 	}
-	e.served = make(chan error, 1)
-	go func() { e.served <- e.server.Serve(netutil.LimitListener(e.listener, mostScrapers)) }()
+	e.served = make(chan struct{})
+	go func() {
+		defer close(e.served)
+		_ = e.server.Serve(netutil.LimitListener(e.listener, mostScrapers)) // until it is closed
+	}()
 	address := e.listener.Addr().String()
 	if asJSON {
 		return t.printJSON(struct {
@@ -94,6 +97,6 @@ func (e *exposition) close() {
 		_ = e.listener.Close()
 	default:
 		_ = e.server.Close()
-		_ = <-e.served // always http.ErrServerClosed
+		<-e.served
 	}
 }
