@@ -29,7 +29,7 @@ LINT := go tool -modfile=$(CURDIR)/tools/go.mod golangci-lint
 
 # Modules of their own, so that what they need is not asked of who uses weft. Their
 # tests run with all the others.
-MODULES := examples/grpc
+MODULES := examples/grpc examples/tracing
 ALSO = $(if $(filter ./...,$(PKG)),$(addprefix -also=,$(MODULES)))
 
 .PHONY: help

@@ -42,7 +42,7 @@ var rooms = map[string]room{
 	"collective/operator":      {plain: true, pure: true},
 	"bootstrap":                {imports: "internal/frame internal/keepalive internal/proof", plain: true},
 	"bootstrap/storetest":      {imports: "bootstrap", plain: true},
-	"metrics":                  {imports: "efa comm"},
+	"metrics":                  {imports: "collective collective/schedule comm efa fabric"},
 	"cmd/weft/...":             {imports: "*"},
 	"bench/...":                {imports: "*"},
 	"examples/copy":            {imports: "efa", plain: true},
