@@ -2,6 +2,8 @@ package docker_test
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -101,6 +103,10 @@ func settings(t *testing.T) []setting {
 				kill -KILL $!; wait $! 2>/dev/null`,
 			want: "note stale-names", found: "names of processes that are gone",
 		},
+		{
+			name: "profile of seccomp", flags: onGood("--security-opt", "seccomp="+profile(t)), command: emulated,
+			want: "warning no-cross-memory", found: "operation not permitted", code: warnings,
+		},
 		// The device on its way to the program.
 		{name: "no device", command: bare, want: "problem no-device", found: "none of them EFA", code: problem},
 		{
@@ -157,6 +163,17 @@ func settings(t *testing.T) []setting {
 			want:    "warning other-library", found: "and there is /opt/amazon/efa/lib/libfabric.so.1", code: warnings,
 		},
 	}
+}
+
+// profile is one of seccomp that forbids what providers for one host use, as that of older
+// engines does.
+func profile(t *testing.T) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "seccomp.json")
+	const text = `{"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [
+		{"names": ["process_vm_readv", "process_vm_writev"], "action": "SCMP_ACT_ERRNO"}]}`
+	require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
+	return name
 }
 
 // report is what weft doctor --json prints.

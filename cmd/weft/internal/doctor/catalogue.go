@@ -35,6 +35,7 @@ const (
 	DeprecatedProvider Kind = "deprecated-provider"
 	NoAnswers          Kind = "no-answers"
 	Ptrace             Kind = "ptrace"
+	NoCrossMemory      Kind = "no-cross-memory"
 	SmallSharedMemory  Kind = "small-shared-memory"
 
 	Emulated     Kind = "emulated"
@@ -164,9 +165,13 @@ var catalogue = map[Kind]about{
 		Warning, "The kernel lets processes look into each other's memory only if one has started the other (kernel.yama.ptrace_scope). Providers for one host, shm and that part of efa, then copy twice or leave each other alone.",
 		"sysctl -w kernel.yama.ptrace_scope=0; in containers --cap-add SYS_PTRACE.",
 	},
+	NoCrossMemory: {
+		Warning, "The system call with which processes read each other's memory is refused, even of the own process: by the seccomp profile of the container, or by a kernel without it. Providers for one host, shm and that part of efa, then copy twice.",
+		"Start the container with --cap-add SYS_PTRACE, for which the profile of Docker allows it, or with a profile that has process_vm_readv and process_vm_writev.",
+	},
 	SmallSharedMemory: {
 		Warning, "/dev/shm has less room than the shm provider wants, which is 16 MiB for each processor, and that efa uses between processes of one host.",
-		"Start the container with --shm-size=1g, or with --ipc=host; mount an emptyDir with medium: Memory there in Kubernetes.",
+		"Start the container with a --shm-size of 16m for each processor, or with --ipc=host; mount an emptyDir with medium: Memory there in Kubernetes.",
 	},
 	Emulated: {
 		Note, "The device that libfabric has is not on the PCI bus: it is an emulated one. All that is said of hardware is not about it.",
