@@ -13,8 +13,9 @@ import (
 // looks. The devices themselves cannot be made: they are hardware and a kernel module.
 var sysOfInstance = map[string]string{
 	"bus/pci/devices/0000:00:06.0/vendor":                                      "0x1d0f",
-	"bus/pci/devices/0000:00:06.0/device":                                      "0xefa1",
+	"bus/pci/devices/0000:00:06.0/device":                                      "0xefa0",
 	"bus/pci/devices/0000:00:06.0/uevent":                                      "DRIVER=efa",
+	"devices/system/cpu/online":                                                "0-1",
 	"module/efa/version":                                                       "2.13.0g",
 	"module/ib_uverbs/refcnt":                                                  "1",
 	"class/infiniband_verbs/abi_version":                                       "6",
@@ -22,8 +23,8 @@ var sysOfInstance = map[string]string{
 	"class/infiniband_verbs/uverbs0/ibdev":                                     "rdmap0s0",
 	"class/infiniband_verbs/uverbs0/dev":                                       "231:192",
 	"class/infiniband_verbs/uverbs0/device/vendor":                             "0x1d0f",
-	"class/infiniband_verbs/uverbs0/device/device":                             "0xefa1",
-	"class/infiniband_verbs/uverbs0/device/modalias":                           "pci:v00001D0Fd0000EFA1sv00001D0Fsd0000EFA1bc02sc00i00",
+	"class/infiniband_verbs/uverbs0/device/device":                             "0xefa0",
+	"class/infiniband_verbs/uverbs0/device/modalias":                           "pci:v00001D0Fd0000EFA0sv00001D0Fsd0000EFA0bc02sc00i00",
 	"class/infiniband/rdmap0s0/node_type":                                      "7: <unknown>",
 	"class/infiniband/rdmap0s0/ports/1/state":                                  "4: ACTIVE",
 	"class/infiniband/rdmap0s0/ports/1/hw_counters/tx_pkts":                    "1000",

@@ -135,7 +135,7 @@ var catalogue = map[Kind]about{
 	},
 	MemoryLock: {
 		Warning, "The process may lock less memory than EFA needs: what is registered with the device is locked, some 110 MB for an endpoint and all that the program registers. It is a problem where an endpoint could not be opened.",
-		"Set the limit to unlimited: ulimit -l, limits.conf, LimitMEMLOCK= of the service, --ulimit memlock=-1 of the container.",
+		"Set the limit to unlimited: ulimit -l, limits.conf, LimitMEMLOCK= of the service, --ulimit memlock=-1 of the container, or --cap-add IPC_LOCK for root in it.",
 	},
 	ForcedRDMA: {
 		Warning, "FI_EFA_USE_DEVICE_RDMA=1 is set, and a device of the first generation (0xefa0) may not have that: the provider calls abort() where it has not.",
