@@ -35,6 +35,7 @@ const (
 	DeprecatedProvider Kind = "deprecated-provider"
 	NoAnswers          Kind = "no-answers"
 	Ptrace             Kind = "ptrace"
+	NoCrossMemory      Kind = "no-cross-memory"
 	SmallSharedMemory  Kind = "small-shared-memory"
 
 	Emulated     Kind = "emulated"
@@ -134,7 +135,7 @@ var catalogue = map[Kind]about{
 	},
 	MemoryLock: {
 		Warning, "The process may lock less memory than EFA needs: what is registered with the device is locked, some 110 MB for an endpoint and all that the program registers. It is a problem where an endpoint could not be opened.",
-		"Set the limit to unlimited: ulimit -l, limits.conf, LimitMEMLOCK= of the service, --ulimit memlock=-1 of the container.",
+		"Set the limit to unlimited: ulimit -l, limits.conf, LimitMEMLOCK= of the service, --ulimit memlock=-1 of the container, or --cap-add IPC_LOCK for root in it.",
 	},
 	ForcedRDMA: {
 		Warning, "FI_EFA_USE_DEVICE_RDMA=1 is set, and a device of the first generation (0xefa0) may not have that: the provider calls abort() where it has not.",
@@ -164,9 +165,13 @@ var catalogue = map[Kind]about{
 		Warning, "The kernel lets processes look into each other's memory only if one has started the other (kernel.yama.ptrace_scope). Providers for one host, shm and that part of efa, then copy twice or leave each other alone.",
 		"sysctl -w kernel.yama.ptrace_scope=0; in containers --cap-add SYS_PTRACE.",
 	},
+	NoCrossMemory: {
+		Warning, "The system call with which processes read each other's memory is refused, even of the own process: by the seccomp profile of the container, or by a kernel without it. Providers for one host, shm and that part of efa, then copy twice.",
+		"Start the container with --cap-add SYS_PTRACE, for which the profile of Docker allows it, or with a profile that has process_vm_readv and process_vm_writev.",
+	},
 	SmallSharedMemory: {
 		Warning, "/dev/shm has less room than the shm provider wants, which is 16 MiB for each processor, and that efa uses between processes of one host.",
-		"Start the container with --shm-size=1g, or with --ipc=host; mount an emptyDir with medium: Memory there in Kubernetes.",
+		"Start the container with a --shm-size of 16m for each processor, or with --ipc=host; mount an emptyDir with medium: Memory there in Kubernetes.",
 	},
 	Emulated: {
 		Note, "The device that libfabric has is not on the PCI bus: it is an emulated one. All that is said of hardware is not about it.",

@@ -17,6 +17,9 @@ type System struct {
 	// Open tries to open a device for reading and writing, by its path below Root. It
 	// is more than its permissions tell: containers refuse what those allow.
 	Open func(name string) error
+	// Peek reads memory as the providers for one host read that of other processes; nil
+	// where it was not tried.
+	Peek func() error
 	// Library is what libfabric says.
 	Library Library
 }

@@ -55,6 +55,7 @@ func TestExamine(t *testing.T) {
 		environ string
 		library func(l *Library)
 		open    map[string]error
+		peek    error
 		process string
 		// want are the kinds and severities of all that is not fine, and found what the
 		// first says.
@@ -230,6 +231,7 @@ func TestExamine(t *testing.T) {
 		},
 		{name: "untried", usable: true, files: map[string]string{"sys/class/infiniband/rdmap0s6/ports/1/hw_counters/tx_pkts": "0"}, want: "note untried"},
 		{name: "no counters", usable: true, files: map[string]string{"sys/class/infiniband/rdmap0s6/ports/1/hw_counters": gone}, want: "note unseen"},
+		{name: "seccomp", usable: true, peek: syscall.EPERM, want: "warning no-cross-memory", found: "operation not permitted"},
 		{name: "ptrace", usable: true, files: map[string]string{"proc/sys/kernel/yama/ptrace_scope": "1"}, want: "warning ptrace", found: "it is 1"},
 		{
 			name: "ptrace does not count", usable: true,
@@ -282,7 +284,7 @@ func TestExamine(t *testing.T) {
 			if c.library != nil {
 				c.library(&library)
 			}
-			r := Examine(System{Root: root, Process: c.process, Library: library, Open: func(name string) error { return c.open[name] }})
+			r := Examine(System{Root: root, Process: c.process, Library: library, Open: func(name string) error { return c.open[name] }, Peek: func() error { return c.peek }})
 			var got []string
 			for _, f := range r.Findings {
 				found[f.Kind] = true

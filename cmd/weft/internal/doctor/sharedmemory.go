@@ -11,6 +11,7 @@ import (
 
 func (x *examination) lookAtSharedMemory() {
 	x.ptraceScope()
+	x.crossMemory()
 	x.roomInSharedMemory()
 	x.staleNames()
 }
@@ -26,6 +27,19 @@ func (x *examination) ptraceScope() {
 	default:
 		x.find(Ptrace, "/"+name, "it is "+scope)
 	}
+}
+
+// crossMemory tries what a seccomp profile may forbid whatever the kernel allows.
+func (x *examination) crossMemory() {
+	const looked = "process_vm_readv, of the own process"
+	if x.Peek == nil {
+		return
+	}
+	if err := x.Peek(); err != nil {
+		x.find(NoCrossMemory, looked, "it says: "+err.Error())
+		return
+	}
+	x.fine(looked, "it is not forbidden")
 }
 
 // perProcessor is what the shm provider wants of /dev/shm for each processor.

@@ -1,0 +1,241 @@
+package docker_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// setting is a container that has all that EFA needs, or would have it but for one
+// fault made on purpose.
+type setting struct {
+	name string
+	// flags are those of docker run, behind those that all have.
+	flags []string
+	// limited says that the low limit of locked memory, which all have, counts for root too.
+	limited bool
+	// prepare is what the shell does first, and command how doctor is run.
+	prepare, command string
+	// want are the findings, but for those that are as they should be, found is a part
+	// of what was found that is the first of them, and code the exit code.
+	want, found string
+	code        int
+	// fine is a part of what was found that is as it should be.
+	fine string
+}
+
+const (
+	// Where libfabric finds the emulated device, and where it finds only what is there.
+	emulated = "with-provider efa weft doctor --json"
+	bare     = "weft doctor --json"
+
+	lib = "$(echo /usr/lib/*-linux-gnu)"
+
+	// What weft would take without EFA.
+	sockets = ", warning deprecated-provider"
+)
+
+// What doctor's exit code says.
+const (
+	problem  = 3
+	warnings = 6
+)
+
+// settings is the table of what goes wrong with containers.
+func settings(t *testing.T) []setting {
+	file := uverbs(t)
+	given := []string{"--device", file + ":/dev/infiniband/uverbs0"}
+	// Of a device that is not there, a file that can be opened, so that nothing but one
+	// fault is found on an instance.
+	opens := []string{"--device", "/dev/null:/dev/infiniband/uverbs0"}
+	good := instance(t, nil)
+	onGood := func(flags ...string) []string { return slices.Concat(good, opens, flags) }
+	other := instance(t, map[string]string{
+		"class/infiniband_verbs/uverbs1/ibdev":         "mlx5_0",
+		"class/infiniband_verbs/uverbs1/device/vendor": "0x15b3",
+	})
+	return []setting{
+		{name: "all as it should be", flags: onGood(), command: emulated},
+		{
+			name: "emulated device alone", command: emulated,
+			want: "note emulated", found: "no EFA device, and libfabric has rdmap0s0",
+		},
+		// The limits and settings of the container.
+		{
+			name: "low limit of locked memory", flags: onGood(), limited: true, command: emulated,
+			want: "warning memory-lock", found: "the limit is 64 KiB, enough for 0 endpoints", code: warnings,
+		},
+		{
+			name: "user who may open the device", flags: onGood("--user", "65534:65534"), command: emulated,
+			want: "warning memory-lock", found: "the limit is 64 KiB, enough for 0 endpoints", code: warnings,
+		},
+		{
+			name: "FI_PROVIDER leaves efa out", flags: onGood("--env", "FI_PROVIDER=tcp"), command: emulated,
+			want: "problem filtered", found: "FI_PROVIDER=tcp", code: problem,
+		},
+		{
+			name: "FI_PROVIDER is misspelt", flags: onGood("--env", "FI_PROVIDER=eefa"), command: emulated,
+			want: "problem filtered", found: "FI_PROVIDER=eefa; libfabric has no eefa", code: problem,
+		},
+		{
+			name: "a setting that protects memory against fork", flags: onGood("--env", "RDMAV_FORK_SAFE=1"), command: emulated,
+			want: "warning fork-safe", found: "RDMAV_FORK_SAFE=1", code: warnings,
+		},
+		{
+			name: "a setting that nobody knows", flags: onGood("--env", "FI_UNIVERSE_SISE=8"), command: emulated,
+			want: "note unknown-variable", found: "FI_UNIVERSE_SISE=8",
+		},
+		{
+			name: "crashes leave no trace", flags: onGood("--env", "IPATH_NO_BACKTRACE="), command: emulated,
+			want: "note hidden-traces", found: "libinfinipath.so.4",
+		},
+		// Shared memory.
+		{
+			name: "small /dev/shm", flags: onGood("--shm-size", "1m"), command: emulated,
+			want: "warning small-shared-memory", found: "/dev/shm has 1 MiB", code: warnings,
+		},
+		{
+			name: "process killed while it had an endpoint on shm", flags: onGood(), command: emulated,
+			prepare: `weft ping --serve --listen :7466 --provider shm --require >/dev/null &
+				until compgen -G "/dev/shm/$!:*" >/dev/null; do kill -0 $!; sleep 0.1; done
+				kill -KILL $!; wait $! || true`,
+			want: "note stale-names", found: "names of processes that are gone",
+		},
+		{
+			name: "profile of seccomp", flags: onGood("--security-opt", "seccomp="+profile(t)), command: emulated,
+			want: "warning no-cross-memory", found: "operation not permitted", code: warnings,
+		},
+		// The device on its way to the program.
+		{name: "no device", command: bare, want: "problem no-device" + sockets, found: "none of them EFA", code: problem},
+		{
+			name: "no driver on the host", command: bare, flags: instance(t, map[string]string{
+				"bus/pci/devices/0000:00:06.0/uevent": "PCI_ID=1D0F:EFA0", "module/efa/version": "",
+			}),
+			want: "problem no-driver" + sockets, found: "0000:00:06.0 has no driver; the module efa is not loaded", code: problem,
+		},
+		{
+			name: "container without the device", flags: good, command: bare,
+			want: "problem no-uverbs" + sockets, found: "it is not there, and this is a container", code: problem,
+		},
+		{
+			name: "user who may not open the device", flags: slices.Concat(good, given, []string{"--user", "65534:65534"}), command: bare,
+			want: "problem permission" + sockets + ", warning memory-lock", found: "permission denied (its permissions are 0600, the user is 65534)", code: problem,
+		},
+		{
+			name: "file of the device without the device", flags: slices.Concat(good, []string{"--volume", file + ":/dev/infiniband/uverbs0"}), command: bare,
+			want: "problem device-cgroup" + sockets, found: "operation not permitted, whatever its permissions are", code: problem,
+		},
+		{
+			name: "device that has gone away", flags: slices.Concat(good, given), command: bare,
+			want: "problem broken-uverbs" + sockets, found: "no such device or address", code: problem,
+		},
+		{
+			name: "another device that was not given", flags: slices.Concat(other, opens), command: bare,
+			want: "problem other-device" + sockets, found: "it is no EFA device, and opening it says: no such file or directory", code: problem,
+		},
+		{
+			name: "port that is down", command: bare, flags: slices.Concat(opens, instance(t, map[string]string{
+				"class/infiniband/rdmap0s0/ports/1/state": "1: DOWN",
+			})),
+			want: "problem port-down" + sockets, found: "1: DOWN", code: problem,
+		},
+		{
+			name: "no driver of rdma-core in the image", flags: onGood(), command: bare,
+			prepare: "rm /etc/libibverbs.d/efa.driver",
+			want:    "problem no-verbs-plugin" + sockets, found: "there is no efa.driver", code: problem,
+		},
+		{
+			name: "file that is no device of EFA", flags: onGood(), command: bare,
+			want: "problem unexplained" + sockets, found: "no EFA device that libfabric could open", code: problem,
+		},
+		// The library.
+		{
+			name: "two libfabrics in the process", flags: onGood(),
+			prepare: "mkdir /opt/other && cp " + lib + "/libfabric.so.1 /opt/other",
+			command: `env LD_PRELOAD="/usr/local/lib/libweft-efa-emulator.so ` + lib + `/libfabric.so.1 /opt/other/libfabric.so.1" ` + bare,
+			want:    "warning two-libraries", found: "/opt/other/libfabric.so.1", code: warnings,
+		},
+		{
+			name: "the libfabric of AWS is there and another is used", flags: onGood(), command: emulated,
+			prepare: "mkdir -p /opt/amazon/efa/lib && cp " + lib + "/libfabric.so.1 /opt/amazon/efa/lib",
+			want:    "warning other-library", found: "and there is /opt/amazon/efa/lib/libfabric.so.1", code: warnings,
+		},
+	}
+}
+
+// profile is one of seccomp that forbids what providers for one host use, as that of older
+// engines does.
+func profile(t *testing.T) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "seccomp.json")
+	const text = `{"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [
+		{"names": ["process_vm_readv", "process_vm_writev"], "action": "SCMP_ACT_ERRNO"}]}`
+	require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
+	return name
+}
+
+// report is what weft doctor --json prints.
+type report struct {
+	Usable   bool
+	Severity string
+	Findings []finding
+}
+
+type finding struct {
+	Kind, Severity string
+	Found, Do      string
+}
+
+// ofMachine are kinds of findings about the machine, and not about the container.
+var ofMachine = []string{"no-huge-pages", "ptrace"}
+
+// Each fault that is made on purpose is found, and nothing else is.
+func TestDoctor(t *testing.T) {
+	image := "weft-demo:" + tag(t)
+	for _, s := range settings(t) {
+		t.Run(s.name, func(t *testing.T) { s.examine(t, image) })
+	}
+}
+
+// examine runs doctor in the container.
+func (s setting) examine(t *testing.T, image string) {
+	t.Helper()
+	// Engines that may not raise limits may lower them, and root may lock memory all the
+	// same. With SYS_PTRACE, all of them let processes read each other's memory.
+	args := []string{
+		"run", "--rm", "--network", "none", "--ulimit", "memlock=65536:65536", "--shm-size", "8g",
+		"--cap-add", "SYS_PTRACE", "--env", "WEFT_EFA_ADDRESSES=127.0.0.1",
+	}
+	if !s.limited {
+		args = append(args, "--cap-add", "IPC_LOCK")
+	}
+	script := "set -e\n" + s.prepare + "\nexec " + s.command
+	o := run(t, "docker", append(append(args, s.flags...), "--entrypoint", "bash", image, "-c", script)...)
+	require.Equal(t, s.code, o.code, "%s", o)
+	var r report
+	require.NoError(t, json.Unmarshal([]byte(o.stdout), &r), "%s", o)
+	require.Equal(t, s.code != problem, r.Usable, "%s", o)
+
+	var got, fine []string
+	for _, f := range r.Findings {
+		if f.Severity == "fine" {
+			fine = append(fine, f.Found)
+			continue
+		}
+		if slices.Contains(ofMachine, f.Kind) {
+			continue
+		}
+		if len(got) == 0 {
+			require.Contains(t, f.Found, s.found)
+		}
+		require.NotEmpty(t, f.Do, f.Kind)
+		got = append(got, f.Severity+" "+f.Kind)
+	}
+	require.Equal(t, s.want, strings.Join(got, ", "), "%s", o)
+	require.Contains(t, strings.Join(fine, "\n"), s.fine)
+}
