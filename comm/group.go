@@ -85,7 +85,10 @@ func (c *Comm) followSplit(ctx context.Context, mine wish) ([]byte, error) {
 	}
 	answer := make([]byte, memberSize*len(c.group))
 	status, err := c.receiveOn(c.within(0), answer).runToEnd(ctx)
-	return answer[:status.Length], err
+	if err != nil {
+		return nil, err
+	}
+	return answer[:status.Length], nil
 }
 
 // leadSplit decides who belongs together. Where a rank has no context the answers are

@@ -99,7 +99,11 @@ func (m *Message) Recv(ctx context.Context, buf []byte) (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
-	return op.runToEnd(ctx)
+	// It is out of the matcher: even if ctx ends just now, it has to be received.
+	if op.run(ctx) == nil {
+		return op.result()
+	}
+	return op.giveUp(context.Cause(ctx))
 }
 
 // Irecv begins a Recv and returns: buf belongs to the request until it is done.
