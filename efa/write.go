@@ -80,15 +80,22 @@ func (l *writeList) pop() *write {
 	return w
 }
 
-// remove takes out the write that a call waits for.
+// remove takes out a write that is in the list.
 func (l *writeList) remove(w *write) {
-	var kept writeList
-	for v := l.pop(); v != nil; v = l.pop() {
-		if v != w {
-			kept.push(v)
-		}
+	var before *write
+	for v := l.head; v != nil && v != w; v = v.next {
+		before = v
 	}
-	*l = kept
+	if before == nil {
+		l.pop()
+		return
+	}
+	if before.next = w.next; w.next == nil {
+		l.tail = before
+	}
+	w.next = nil
+	l.length--
+	l.bytes -= w.queued
 }
 
 func (r *Reactor) newWrite(c *Conn, buf []byte) *write {
