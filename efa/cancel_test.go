@@ -69,11 +69,11 @@ func TestEndedContext(t *testing.T) {
 	require.NoError(t, err)
 	defer buffer.Release()
 	for name, call := range map[string]func() error{
-		"ReadMessage": func() error { _, err := dialed.ReadMessage(ctx, nil); return err },
-		"MessageSize": func() error { _, err := dialed.MessageSize(ctx); return err },
+		"ReadMessage":  func() error { _, err := dialed.ReadMessage(ctx, nil); return err },
+		"MessageSize":  func() error { _, err := dialed.MessageSize(ctx); return err },
 		"WriteMessage": func() error { return dialed.WriteMessage(ctx, nil) },
-		"WriteBuffer": func() error { return dialed.WriteBuffer(ctx, buffer) },
-		"Flush": func() error { return dialed.Flush(ctx, FlushLocal) },
+		"WriteBuffer":  func() error { return dialed.WriteBuffer(ctx, buffer) },
+		"Flush":        func() error { return dialed.Flush(ctx, FlushLocal) },
 		"Attach": func() error {
 			_, err := dialed.reactor.Attach(ctx, AttachConfig{Address: accepted.reactor.LocalAddress()})
 			return err

@@ -88,8 +88,8 @@ type Reactor struct {
 	failures    int           // of the shared receives, in a row
 	emptied     chan struct{} // of a Close that waits for the connections
 	abandoned   uint64
-	broken      error         // why the device is of no use any more
-	done        chan struct{} // closed once that is set
+	broken      error                              // why the device is of no use any more
+	done        chan struct{}                      // closed once that is set
 	onWrite     func(p Progress, immediate uint32) // hears of writes of peers
 	stats       Stats                              // what is counted under the role
 	retired     MessageStats                       // of the connections that have left the table
