@@ -82,13 +82,13 @@ func (l *writeList) pop() *write {
 
 // remove takes out a write that is in the list.
 func (l *writeList) remove(w *write) {
-	var before *write
-	for v := l.head; v != nil && v != w; v = v.next {
-		before = v
-	}
-	if before == nil {
+	if w == l.head {
 		l.pop()
 		return
+	}
+	before := l.head
+	for before.next != w {
+		before = before.next
 	}
 	if before.next = w.next; w.next == nil {
 		l.tail = before
