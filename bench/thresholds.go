@@ -13,20 +13,23 @@ import (
 
 func thresholdBenchmarks() []benchmark {
 	var all []benchmark
-	for _, over := range []struct{ carrier, one, two string }{
+	for _, form := range []struct{ carrier, one, two string }{
 		{overConn, "connection ping-pong, eager", "length and payload"},
 		{overComm, "ping-pong of two ranks, eager", "rendezvous"},
 	} {
 		for _, on := range []struct {
 			provider string
 			count    int
-		}{{"shm", 50_000}, {"tcp", 10_000}, {"sockets", 2_000}} {
-			for _, size := range []int{2 << 10, 8 << 10, 16_000, 32 << 10} {
-				made := perOperation(weftSide(sideOptions{over: over.carrier}))
+		}{{"shm", 50_000}, {"tcp", 10_000}, {"sockets", 2_000}, {"efa", 2_000}} {
+			made := perOperation(weftSide(sideOptions{over: form.carrier}))
+			if on.provider == "efa" {
+				made = over("efa", weftSide(sideOptions{over: form.carrier}), perOperation)
+			}
+			for _, size := range []int{2 << 10, 8 << 10, 16_000, 32 << 10, 65_000} {
 				b := benchmark{
-					id: "limit", provider: on.provider, work: fmt.Sprintf("%d B %s", size, over.one),
+					id: "limit", provider: on.provider, work: fmt.Sprintf("%d B %s", size, form.one),
 					order: orderFor(pingPongWork, on.provider, on.count, 1), unit: microseconds, weft: made,
-					baselines: []baseline{{over.two, func(ctx context.Context, t *tools, o order) (bench.Sample, error) {
+					baselines: []baseline{{form.two, func(ctx context.Context, t *tools, o order) (bench.Sample, error) {
 						o.two = true
 						return made(ctx, t, o)
 					}, 0}},

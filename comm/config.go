@@ -41,7 +41,8 @@ type Config struct {
 
 	// Engine is for the connections; nil means the defaults. Its EagerLimit, which
 	// counts a header of up to 24 bytes, is the longest message that goes at once:
-	// longer ones wait for their receive at the sender. 0 means 16 KiB.
+	// longer ones wait for their receive at the sender. 0 means 32 KiB, of which the
+	// device may have room for less at once: 16 KiB over tcp of libfabric 1.x.
 	Engine *efa.Config
 	// NoRemoteReads has long messages sent by their senders even where receivers could
 	// read them from there.
@@ -149,11 +150,11 @@ func (c *Config) host() string {
 	return at.IP.String()
 }
 
-// eagerLimit is about the length from which on a message is as fast by rendezvous: on shm
-// it is between 8 and 32 KiB, and on tcp and sockets beyond, but what is longer than 16 KiB
-// ofi_rxm has the receiver fetch (go run ./bench -run limit; docs/PERFORMANCE.md). On efa
-// that long are two packets, and a rendezvous is three messages.
-const eagerLimit = 16 << 10
+// eagerLimit is about the length from which on a message is as fast by rendezvous: at 32
+// KiB on shm, and beyond on sockets and the emulated efa device (go run ./bench -run
+// 'limit.*ranks'; docs/PERFORMANCE.md). Over tcp of libfabric 1.17 the engine has messages
+// of 16 KiB at most, and sends no longer ones at once.
+const eagerLimit = 32 << 10
 
 // leastEager has room for any header and something.
 const leastEager = 64

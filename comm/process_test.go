@@ -240,7 +240,7 @@ func TestRankIsKilled(t *testing.T) {
 			return
 		}
 		for stage := range stages {
-			sizes := []int{100, 20_000, 8 << 20}
+			sizes := []int{100, 50_000, 8 << 20}
 			switch {
 			case stage == "before anything":
 				// None of it is sent.
