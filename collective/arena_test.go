@@ -173,16 +173,58 @@ func TestArenaAfterAFailure(t *testing.T) {
 				return err
 			}
 			if rank == 2 {
+				for from := range 2 {
+					if _, err := c.Recv(deadline(t), nil, from, 1); err != nil {
+						return err
+					}
+				}
 				// The others have told it where their memory is, or will.
 				cancel()
 				return a.Close()
 			}
-			err := Allreduce(ctx, c, buf, buf, operator.Sum[int64]())
+			err := c.Send(deadline(t), nil, 2, 1)
+			require.NoError(t, err)
+			err = Allreduce(ctx, c, buf, buf, operator.Sum[int64]())
 			var in *efa.InFlightError
 			if errors.As(err, &in) {
 				return errors.New("it is in use although all ranks are there")
 			}
 			require.Error(t, err)
+			return a.Close()
+		})
+		for rank, err := range errs {
+			require.NoError(t, err, "rank %d", rank)
+		}
+	})
+}
+
+// A rank that is done with the call in which others fail says that it writes no more, too.
+func TestArenaOfARankThatIsDone(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		const n = 20_000
+		worlds := open(t, provider, 3)
+		errs := errorsOf(worlds, func(rank int, c *comm.Comm) error {
+			switch rank {
+			case 1:
+				if err := Gather(deadline(t), c, make([]int64, n), nil, 0, WithAlgorithm(schedule.Direct)); err != nil {
+					return err
+				}
+				return c.Send(deadline(t), nil, 2, 1)
+			case 2:
+				if _, err := c.Recv(deadline(t), nil, 1, 1); err != nil {
+					return err
+				}
+				g, err := groupOf(c, nil)
+				if err == nil {
+					c.Reactor().Do(func(p progress) { g.fail(p, errors.New("enough")) })
+				}
+				return err
+			}
+			a, buf := arenaOf(t, 3*n)
+			err := Gather(deadline(t), c, make([]int64, n), buf, 0, WithAlgorithm(schedule.Direct))
+			var in *efa.InFlightError
+			require.NotErrorAs(t, err, &in)
+			requireAborted(t, c, err, 2, ReasonFailed)
 			return a.Close()
 		})
 		for rank, err := range errs {

@@ -101,7 +101,8 @@ func (g *group) tellStopped(p progress) {
 	}
 	for rank := range g.members {
 		m := &g.members[rank]
-		wants := g.closed || m.announced > g.released
+		// It may still be in a call that is done here.
+		wants := g.closed || m.announced > m.released
 		if rank == g.rank || !wants || m.dismissed || m.unsure || m.lost != nil {
 			continue
 		}
