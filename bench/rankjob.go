@@ -77,13 +77,18 @@ func allreduceBound(size int) measure {
 
 // allreduceBenchmark is P9: an Allreduce of some ranks on shm, beside Open MPI's and what
 // the network allows. weft bench collective has the other collectives.
-func allreduceBenchmark(size, bytes, count int) benchmark {
+func allreduceBenchmark(size, bytes, count int, arena bool) benchmark {
+	work := fmt.Sprintf("Allreduce of %d B, %d ranks", bytes, size)
+	if arena {
+		work += ", in arenas"
+	}
 	return benchmark{
-		id: "P9", provider: "shm", unit: microseconds,
-		work:  fmt.Sprintf("Allreduce of %d B, %d ranks", bytes, size),
+		id: "P9", provider: "shm", unit: microseconds, work: work,
 		order: order{provider: "shm", warmup: max(count/10, 1), count: count, size: bytes, deadline: 2 * time.Minute},
 		weft: func(ctx context.Context, t *tools, o order) (bench.Sample, error) {
-			return only(rankJob(size, t, o).Measure(ctx, o.allreduce()))
+			cases := o.allreduce()
+			cases[0].Arena = arena
+			return only(rankJob(size, t, o).Measure(ctx, cases))
 		},
 		baselines: []baseline{
 			{"Open MPI", func(ctx context.Context, t *tools, o order) (bench.Sample, error) {

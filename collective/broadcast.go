@@ -12,8 +12,8 @@ import (
 // Errors of all calls: *ArgumentError, *ConfigError, *operator.TypeError, with which
 // nothing has begun; *AbortError, *comm.RankError, *MismatchError and the cause of ctx,
 // after which the communicator has no collective calls any more; net.ErrClosed. Each
-// *efa.InFlightError beside one of these says that the device still reads what the call
-// was given, for a rank that is lost.
+// *efa.InFlightError beside one of these says that memory of the call is still in use, as
+// the package has it.
 func Barrier(ctx context.Context, c *comm.Comm, options ...Option) error {
 	return newBarrier(c, options).run(ctx)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/weft-go/weft/collective/operator"
 	"github.com/weft-go/weft/collective/schedule"
@@ -42,19 +41,13 @@ type state struct {
 	planned *planned
 	step    int
 	running bool
-	// large: it has memory of its own, window, and not a slot of the cache.
-	large  bool
-	window *block
-	// spaces are Input, Output and Scratch, and exposures what they are part of, if the
-	// device wants to know.
-	spaces    [3][]byte
-	exposures [3]*efa.Exposure
-	exposed   *efa.Exposure // of input, for this call
-	write     efa.RemoteWrite
-	flying    int // writes under way
-	failure   error
-	inFlight  error         // an *efa.InFlightError or several
-	released  chan struct{} // for who was told that writes were given up
+	places
+	write    efa.RemoteWrite
+	flying   int // writes under way
+	failure  error
+	inFlight error         // an *efa.InFlightError or several
+	stranded bool          // it has one of a connection, which knows when its write ends
+	released chan struct{} // for who was told that writes were given up
 }
 
 var calls = sync.Pool{New: func() any { return &call{} }}
@@ -137,61 +130,12 @@ func (g *group) begin(p progress, c *call) {
 				// It does not know the window.
 				g.tell(p, source)
 			}
-			from, fingerprint := c.opened(source)
-			_ = g.comm.Notify(p, source, comm.Notice{
-				Tag: noticeTag(noticeReady, c.number), ID: fingerprint,
-				Remote: c.window.at(from), Length: uint64(aligned(c.planned.output)),
-			})
+			g.tellReady(p, c, source)
 		case m.told == 0 || m.told+slots <= c.number+1:
 			g.tell(p, source)
 		}
 	}
 	g.run(p, c)
-}
-
-// open finds the plan and the memory of a call.
-func (g *group) open(p progress, c *call) (err error) {
-	if err = g.prepare(p); err != nil {
-		return err
-	}
-	if c.planned, err = g.plans.of(&c.shape, g.rank, len(c.output)); err != nil {
-		return err
-	}
-	output, scratch := aligned(c.planned.output), c.planned.scratch
-	whole := output + scratch
-	if g.size == 1 {
-		// Nobody else looks at it.
-		memory := make([]byte, whole)
-		c.spaces = [3][]byte{c.input, memory[:c.planned.output], memory[output:]}
-		return nil
-	}
-	memory, base := g.cache, int(c.number%slots)*g.slot
-	// Of an uneven call, a rank does not know what the others have.
-	if c.large = whole > g.slot || c.shape.uneven != nil; c.large {
-		if c.window, err = g.windows.take(p, whole); err != nil {
-			return err
-		}
-		memory, base = c.window, 0
-	}
-	if whole > 0 {
-		part := memory.memory[base : base+whole]
-		c.spaces[schedule.Output] = part[:c.planned.output]
-		c.spaces[schedule.Scratch] = part[output:]
-		c.exposures[schedule.Output], c.exposures[schedule.Scratch] = memory.exposure, memory.exposure
-	}
-	c.spaces[schedule.Input] = c.input
-	if len(c.input) == 0 || !g.comm.Reactor().NeedsRegistration() {
-		return nil
-	}
-	if g.staging != nil && len(c.input) <= g.slot {
-		staged := g.staging.memory[int(c.number%slots)*g.slot:][:len(c.input)]
-		copy(staged, c.input)
-		c.spaces[schedule.Input], c.exposures[schedule.Input] = staged, g.staging.exposure
-		return nil
-	}
-	c.exposed, err = p.Expose(c.input)
-	c.exposures[schedule.Input] = c.exposed
-	return err
 }
 
 // at is the memory of a span.
@@ -262,9 +206,9 @@ func (g *group) put(p progress, c *call, s *schedule.Step) (wait bool, err error
 		if r.fingerprint != c.fingerprintWith(s.Peer) {
 			return false, &MismatchError{s.Peer, c.shape.Collective}
 		}
-		remote = r.remote
+		remote = r.output
 		if s.Dst.Space == schedule.Scratch {
-			offset += int(r.scratch)
+			remote = r.scratch
 		}
 	default:
 		if !to.known || to.released+slots <= c.number {
@@ -290,7 +234,9 @@ func (g *group) put(p progress, c *call, s *schedule.Step) (wait bool, err error
 		if to.told > 0 && s.Number < fewNumbers {
 			to.told = g.released + 1
 		}
+		to.words++
 		c.flying++
+		g.flying++
 		return false, nil
 	}
 	return unreachable(g.putAndNotify(p, c, s, src, local, remote))
@@ -323,26 +269,23 @@ func (l *landing) Sent(p progress, err error) { l.group.owners[l.slot].landed(p,
 
 // landed takes in the end of a write.
 func (c *call) landed(p progress, rank int, err error) {
-	c.flying--
 	g := c.group
+	c.flying--
+	g.flying--
 	if errors.Is(err, efa.ErrPeerLost) {
 		err = &comm.RankError{Rank: rank, Cause: err}
 	}
 	if err != nil {
+		g.members[rank].unsure = true
 		var in *efa.InFlightError
 		if errors.As(err, &in) {
-			c.inFlight = errors.Join(c.inFlight, in)
+			c.inFlight, c.stranded = errors.Join(c.inFlight, in), true
 		}
 	}
 	switch {
-	case c.released != nil:
-		if c.flying == 0 {
-			close(c.released)
-		}
 	case c.failure != nil:
-		if c.flying == 0 {
-			c.end(p, c.failure)
-		}
+		g.tellStopped(p)
+		g.settle(p)
 	case err != nil:
 		g.fail(p, err)
 	default:
@@ -369,6 +312,7 @@ func (g *group) putAndNotify(p progress, c *call, s *schedule.Step, src []byte, 
 		}
 		l.left++
 		c.flying++
+		g.flying++
 		src = src[n:]
 		to.Address += uint64(n)
 	}
@@ -403,61 +347,16 @@ func (g *group) finish(p progress, c *call) {
 	g.done(p, number, planned)
 }
 
-// hand gives the caller what came to Output.
-func (c *call) hand() {
-	result := c.spaces[schedule.Output]
-	if c.shape.uneven == nil || c.shape.uneven.output == nil || len(c.output) == 0 {
-		copy(c.output, result)
-		return
-	}
-	// What is between the blocks is the caller's.
-	e := c.shape.element
-	for _, s := range spansOf(*c.shape.uneven.output) {
-		copy(c.output[s.first*e:s.end*e], result[s.first*e:s.end*e])
-	}
-}
-
-// fail ends a call, as soon as nothing of the caller's is with the device.
-func (c *call) fail(p progress, why error) {
-	c.failure = why
-	if c.window != nil {
-		// A peer may still write there.
-		c.group.parked = append(c.group.parked, c.window)
-		c.window = nil
-	}
-	if c.flying == 0 {
-		c.end(p, why)
-	}
-}
-
-// letGo is how long a call that has failed waits for its writes.
-const letGo = 2 * time.Second
-
-// giveUp ends the wait for writes that the device does not let go of: shm completes them in
-// the order of their beginning, and one of them may be to a process that is gone.
-func (c *call) giveUp(p progress) {
-	if c.flying > 0 && c.released == nil {
-		c.released = make(chan struct{})
-		c.inFlight = errors.Join(c.inFlight, &efa.InFlightError{Err: c.failure, Released: c.released})
-		c.end(p, c.failure)
-	}
-}
-
 // end is the end of a call, once.
 func (c *call) end(p progress, err error) {
-	switch {
-	case c.inFlight != nil:
+	if c.inFlight != nil {
 		err = errors.Join(err, c.inFlight)
-		if c.exposed != nil {
-			// The device still reads there.
-			c.group.exposed = append(c.group.exposed, c.exposed)
-		}
-	case c.exposed != nil:
-		if closeErr := c.exposed.Close(); closeErr != nil {
+	}
+	if c.released == nil {
+		if closeErr := c.giveBack(); closeErr != nil {
 			err = errors.Join(err, closeErr)
 		}
 	}
-	c.exposed = nil
 	c.err = err
 	counts := &c.group.stats.Calls[c.shape.Collective]
 	if err == nil {

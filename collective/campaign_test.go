@@ -135,6 +135,9 @@ func playCampaign(world *comm.Comm, words string) error {
 		return err
 	}
 	p := &player{world: world, other: other, mine: rand.New(rand.NewPCG(c.Seed, uint64(world.Rank()))), seed: c.Seed}
+	if p.larder, err = newLarder(1 << 20); err != nil {
+		return err
+	}
 	for _, part := range []func(context.Context, campaign) error{p.sweep, p.combine, p.storm} {
 		if err := part(ctx, c); err != nil {
 			return err
@@ -143,13 +146,14 @@ func playCampaign(world *comm.Comm, words string) error {
 	if world.Rank() == 0 {
 		fmt.Printf("%d calls of all sizes, %d of all subjects, %d small ones\n", p.swept, p.combined, p.stormed)
 	}
-	return other.Close()
+	return errors.Join(p.larder.arena.Close(), other.Close())
 }
 
 // player is a rank in a campaign.
 type player struct {
 	world, other             *comm.Comm
 	mine                     *rand.Rand // for what ranks choose on their own
+	larder                   *larder    // for some of the calls
 	seed                     uint64     // of the last trial
 	swept, combined, stormed int
 }
@@ -208,6 +212,10 @@ func (p *player) combine(ctx context.Context, c campaign) error {
 
 // play makes a call in one of the two forms.
 func (p *player) play(ctx context.Context, s subject, t trial) error {
+	if p.mine.IntN(2) == 0 {
+		p.larder.empty()
+		t.larder = p.larder
+	}
 	a := s.attempt(p.world, t)
 	var err error
 	if p.mine.IntN(2) == 0 {

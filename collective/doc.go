@@ -21,11 +21,27 @@
 // Each communicator has a cache of registered memory, which it gets with its first call:
 // [Config.CachePages] pages. What fits into a part of it goes through it, and needs no
 // word between ranks before it goes. Calls with more data have registered memory of
-// their own, which is kept for the next, and tell their peers where that is.
+// their own, which is kept for the next, and tell their peers where that is: a result that
+// others put to this rank is copied from there.
+//
+// Data in a [fabric.Arena] are not copied in these calls. The arena is registered as a
+// whole, when it is used first and until it is closed, and others put results of 16 KiB
+// or more where the program wants them; so all ranks of the world can write to all of the
+// arena, as they can to the cache. It is a matter of each rank alone. The same elements
+// may be send and recv where a call says so, and in Gather and Allgather send may be this
+// rank's part of recv; slices that have something else in common are copied.
+// operator.Elements makes elements of an arena's bytes.
 //
 // # Failures
 //
 // A call that fails on one rank ends on all, with an error: a *[AbortError] where another
 // rank has given up, a *comm.RankError where one is lost. After that the communicator has
 // no collective calls any more: they return the same error. Its messages go on.
+//
+// What is in recv after an error is not specified. If the error has an *efa.InFlightError,
+// the memory of the call is in use until Released is closed: the device still reads what
+// the call was given, or a rank that knows of recv in an arena has not said that it writes
+// no more. A call waits for that for up to two seconds, and for a rank that is lost not at
+// all: then Released is closed when the world is. Close of the arena is refused until
+// then.
 package collective

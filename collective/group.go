@@ -36,8 +36,9 @@ type group struct {
 	staging *block // where inputs are copied to, if the device needs registration
 	windows windows
 	parked  []*block // to which something may still be on its way
-	// exposed is what the device may still read from, for calls that have ended.
-	exposed []*efa.Exposure
+	// exposed is what the device may still read from, for calls that have ended, and lent
+	// what of it is of arenas.
+	exposed, lent []*efa.Exposure
 
 	next     uint64 // the number of the next call
 	released uint64 // all calls before it are done
@@ -53,9 +54,12 @@ type group struct {
 	counts    [slots]int // how many are in arrivals
 	asking    int        // members that have asked for a call that is not done
 	failure   error
+	flying    int     // writes of all calls under way
+	failed    []*call // of which something of the caller's is still in use
 	drained   chan struct{}
 	draining  bool // the world is about to be closed
 	stats     Stats
+	closed    bool // the communicator is
 }
 
 // member is what is known of a rank, and what it knows of this one.
@@ -65,11 +69,21 @@ type member struct {
 	cache    fabric.Remote
 	window   int
 	ready    [slots]readiness
+	scratch  apart // for the next readiness
 
 	told  uint64 // what it knows of this rank's released, and 1; 0 for nothing
 	put   uint64 // the last call in which this rank has put to it, and 1
 	asks  uint64 // it wants to be told when so many calls are done
 	asked uint64 // it was asked to tell when it has done so many
+
+	// What is between the two when calls have failed: see letgo.go.
+	announced uint64 // the last call for which it has said where its memory is, and 1
+	words     uint64 // that this rank has written to it
+	unsure    bool   // of one it is not known whether it will come
+	dismissed bool   // it was told that this rank writes no more
+	heard     uint64 // words that have come from it
+	stopped   bool   // it writes no more, after so many words
+	stoppedAt uint64
 
 	closed bool // it makes no call from released on
 	lost   error
@@ -315,24 +329,15 @@ func (g *group) fail(p progress, why error) {
 			_ = g.comm.Notify(p, rank, n)
 		}
 	}
-	var flying []*call
 	for i, c := range g.calls {
-		if c == nil {
-			continue
-		}
-		g.calls[i] = nil
-		if c.fail(p, why); !c.done.Load() {
-			flying = append(flying, c)
+		if c != nil {
+			g.calls[i] = nil
+			c.fail(p, why)
 		}
 	}
-	if len(flying) > 0 {
-		time.AfterFunc(letGo, func() {
-			g.comm.Reactor().Do(func(p progress) {
-				for _, c := range flying {
-					c.giveUp(p)
-				}
-			})
-		})
+	g.tellStopped(p)
+	if len(g.failed) > 0 {
+		time.AfterFunc(letGo, func() { g.comm.Reactor().Do(g.giveUp) })
 	}
 	for _, c := range g.waiting {
 		c.fail(p, why)
@@ -345,6 +350,7 @@ func (g *group) fail(p progress, why error) {
 func (g *group) Lost(p progress, rank int, why error) {
 	g.members[rank].lost = &comm.RankError{Rank: rank, Cause: why}
 	g.resume(p)
+	g.settle(p)
 	g.tellDrained()
 }
 
@@ -356,12 +362,14 @@ func (g *group) Closed(p progress) {
 	case g.failure == nil && !g.draining:
 		// The others may need to know what is done here, and nobody answers from now on.
 		for rank := range g.members {
-			if rank != g.rank && g.members[rank].lost == nil {
-				_ = g.comm.Notify(p, rank, comm.Notice{Tag: noticeTag(noticeClosed, 0), ID: g.released})
+			if m := &g.members[rank]; rank != g.rank && m.lost == nil {
+				m.dismissed = true
+				_ = g.comm.Notify(p, rank, comm.Notice{Tag: noticeTag(noticeClosed, 0), ID: g.released, Length: m.words})
 			}
 		}
 	}
-	g.failure = errClosed
+	g.failure, g.closed = errClosed, true
+	g.tellStopped(p)
 }
 
 // Drain implements comm.Extension: the others have had what was put to them.
@@ -402,6 +410,7 @@ func (g *group) tellDrained() {
 
 // Release implements comm.Extension.
 func (g *group) Release() error {
+	g.comm.Reactor().Do(g.release)
 	err := g.windows.close()
 	for _, b := range append(g.parked, g.cache, g.staging) {
 		if b != nil {
@@ -411,6 +420,9 @@ func (g *group) Release() error {
 	for _, e := range g.exposed {
 		err = errors.Join(err, e.Close())
 	}
-	g.parked, g.exposed, g.cache, g.staging = nil, nil, nil, nil
+	for _, e := range g.lent {
+		e.Return()
+	}
+	g.parked, g.exposed, g.lent, g.cache, g.staging = nil, nil, nil, nil, nil
 	return err
 }

@@ -24,7 +24,7 @@ func TestNoticesOfAnything(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			notices := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) comm.Notice {
 				return comm.Notice{
-					Tag: noticeTag(rapid.Uint64Max(noticeClosed+1).Draw(t, "kind"), number.Draw(t, "number")),
+					Tag: noticeTag(rapid.Uint64Max(noticeStopped+1).Draw(t, "kind"), number.Draw(t, "number")),
 					ID:  number.Draw(t, "id"), Length: number.Draw(t, "length"), Remote: fabric.Remote{Address: number.Draw(t, "address")},
 				}
 			}), 1, 20).Draw(t, "notices")
@@ -78,8 +78,8 @@ func TestContextHasEnded(t *testing.T) {
 	})
 }
 
-// Memory that the device may still read when a call ends stays registered until it is
-// closed.
+// Memory that the device may still read when a call ends stays registered until it has
+// ended that.
 func TestInputIsInFlight(t *testing.T) {
 	each(t, func(t *testing.T, provider string) {
 		c := open(t, provider, 2)[0]
@@ -91,10 +91,12 @@ func TestInputIsInFlight(t *testing.T) {
 			var err error
 			exposed, err = p.Expose(make([]byte, 1000))
 			require.NoError(t, err)
-			q.exposed, q.flying, q.failure = exposed, 1, errClosed
+			q.exposed, q.flying, g.flying = exposed, 1, 1
+			q.fail(p, errClosed)
 			q.giveUp(p)
-			require.Equal(t, []*efa.Exposure{exposed}, g.exposed)
+			require.Same(t, exposed, q.exposed)
 			q.landed(p, 1, nil)
+			require.Nil(t, q.exposed)
 		})
 		var in *efa.InFlightError
 		require.ErrorAs(t, q.err, &in)

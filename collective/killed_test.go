@@ -159,13 +159,23 @@ func fromDeath(err error) error {
 func (d death) play(ctx context.Context, c *comm.Comm, i int) (took time.Duration, err error) {
 	k := kinds[slices.IndexFunc(kinds, func(k kind) bool { return k.name == d.Kinds[i] })]
 	draw := rand.New(rand.NewPCG(d.Seed, 0))
+	// One rank in two has its data in an arena.
+	var l *larder
+	if (c.Rank()+i)%2 == 0 {
+		if l, err = newLarder(2 * d.Bytes); err != nil {
+			return 0, err
+		}
+	}
 	last := -1
 	if c.Rank() == d.Victim && i == 0 {
 		last = draw.IntN(4 * slots)
 	}
 	for call := 0; err == nil; call++ {
 		s := subjects[call%len(subjects)]
-		t := trial{kind: k, root: call % k.roots(c.Size()), bytes: d.Bytes, seed: d.Seed + uint64(call)}
+		t := trial{kind: k, root: call % k.roots(c.Size()), bytes: d.Bytes, seed: d.Seed + uint64(call), larder: l}
+		if l != nil {
+			l.empty()
+		}
 		a := s.attempt(c, t)
 		begin := time.Now()
 		if d.Blocking {

@@ -14,8 +14,8 @@ const (
 	// the lowest 16 bits of Length are its window and 1, or 0. The other bits, and those of
 	// the tag, are its parameters (introduction).
 	noticeReleased = iota + 1
-	// noticeReady: the sender's memory for a call is at Remote, with Scratch at Length. ID
-	// is the fingerprint of the call.
+	// noticeReady: the sender's memory for a call is at Remote, with Scratch at Length
+	// behind that, unless it is scratchApart. ID is the fingerprint of the call.
 	noticeReady
 	// noticeArrived: put number ID of a call is there, or there is nothing to be there.
 	noticeArrived
@@ -24,8 +24,16 @@ const (
 	// noticeFailed: rank Length has given up, for the reason ID, and so has the sender.
 	noticeFailed
 	// noticeClosed: the sender has done all calls before ID, and closed the communicator.
+	// It has written Length words to the receiver.
 	noticeClosed
+	// noticeScratch: the sender's Scratch for a call is at Remote. noticeReady follows.
+	noticeScratch
+	// noticeStopped: the sender writes no more. It has written ID words to the receiver.
+	noticeStopped
 )
+
+// scratchApart is, in noticeReady, for Scratch that is where noticeScratch had it.
+const scratchApart = 1<<64 - 1
 
 // mostNumber is above the number of every put or signal from one rank to another in a
 // call.
@@ -59,11 +67,12 @@ func wordOf(call uint64, source, number int, released uint64) uint32 {
 
 // Notice implements comm.Extension.
 func (g *group) Notice(p progress, source int, n comm.Notice) error {
-	if g.failure != nil {
-		return nil
-	}
 	number := n.Tag >> 8
 	from := &g.members[source]
+	if g.failure != nil {
+		g.noticedLate(p, from, n)
+		return nil
+	}
 	switch n.Tag & 0xff {
 	case noticeReleased:
 		window := int(n.Length & 0xffff)
@@ -80,6 +89,8 @@ func (g *group) Notice(p progress, source int, n comm.Notice) error {
 		from.cache, from.window = n.Remote, window-1
 		g.tellDrained()
 		g.resume(p)
+	case noticeScratch:
+		from.scratch = apart{number, n.Remote}
 	case noticeReady:
 		return g.ready(p, source, number, n)
 	case noticeArrived:
@@ -102,6 +113,7 @@ func (g *group) Notice(p progress, source int, n comm.Notice) error {
 			return fmt.Errorf("%w: closed after call %d, and %d are released", comm.ErrProtocol, n.ID, from.released)
 		}
 		from.closed, from.released = true, n.ID
+		from.stopped, from.stoppedAt = true, n.Length
 		g.tellDrained()
 		g.resume(p)
 	case noticeFailed:
@@ -109,6 +121,8 @@ func (g *group) Notice(p progress, source int, n comm.Notice) error {
 			return fmt.Errorf("%w: rank %d of %d has given up", comm.ErrProtocol, n.Length, g.size)
 		}
 		g.fail(p, &AbortError{int(n.Length), AbortReason(min(n.ID, 0xff))})
+	case noticeStopped:
+		from.stopped, from.stoppedAt = true, n.ID
 	default:
 		return fmt.Errorf("%w: kind %d", comm.ErrProtocol, n.Tag&0xff)
 	}
@@ -124,7 +138,17 @@ func (g *group) ready(p progress, source int, number uint64, n comm.Notice) erro
 	if r.valid && r.number >= number {
 		return fmt.Errorf("%w: it was ready for call %d, and is for %d", comm.ErrProtocol, r.number, number)
 	}
-	*r = readiness{valid: true, number: number, fingerprint: n.ID, remote: n.Remote, scratch: n.Length}
+	from.announced = number + 1
+	*r = readiness{valid: true, number: number, fingerprint: n.ID, output: n.Remote, scratch: n.Remote}
+	if n.Length == scratchApart {
+		// Without a noticeScratch, there is none.
+		r.scratch = fabric.Remote{}
+		if from.scratch.number == number {
+			r.scratch = from.scratch.remote
+		}
+	} else {
+		r.scratch.Address += n.Length
+	}
 	if c := g.active(number); c != nil {
 		g.run(p, c)
 	}
@@ -133,10 +157,14 @@ func (g *group) ready(p progress, source int, number uint64, n comm.Notice) erro
 
 // Written implements comm.Extension.
 func (g *group) Written(p progress, word uint32) {
+	source := int(word >> 8 % mostWordSource)
+	if source < len(g.members) {
+		g.members[source].heard++
+	}
 	if g.failure != nil {
+		g.settle(p)
 		return
 	}
-	source := int(word >> 8 % mostWordSource)
 	number := g.released + uint64((word>>20-uint32(g.released%wordCalls))%wordCalls)
 	if source >= len(g.members) {
 		return
@@ -169,6 +197,12 @@ type readiness struct {
 	valid       bool
 	number      uint64
 	fingerprint uint64
-	remote      fabric.Remote
-	scratch     uint64
+	// output and scratch are where the spaces of these names begin.
+	output, scratch fabric.Remote
+}
+
+// apart is where a peer's Scratch for a call is, if that is not behind its Output.
+type apart struct {
+	number uint64
+	remote fabric.Remote
 }

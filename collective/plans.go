@@ -1,6 +1,10 @@
 package collective
 
-import "github.com/weft-go/weft/collective/schedule"
+import (
+	"slices"
+
+	"github.com/weft-go/weft/collective/schedule"
+)
 
 // shape is what all ranks of a call know of it, and what a plan follows from.
 type shape struct {
@@ -38,6 +42,25 @@ type planned struct {
 	awaited         int   // how many puts and signals
 	fingerprint     uint64
 	collective      schedule.Collective
+	// targeted: others put to this rank's Output.
+	targeted bool
+	placed   *planned // of inPlace
+}
+
+// inPlace is what this rank does if its contribution stands in Output. That is a matter of
+// each rank alone.
+func (p *planned) inPlace(s *shape, rank int) (*planned, error) {
+	if p.placed == nil {
+		call := s.Call
+		call.InPlace = true
+		plan, err := call.Plan(rank)
+		if err != nil {
+			return nil, err
+		}
+		p.placed = newPlanned(s.Collective, plan, p.output, plan.Scratch*s.element, p.fingerprint)
+		p.placed.targeted = p.targeted
+	}
+	return p.placed, nil
 }
 
 // fingerprint is a number that is the same for the same shape in all processes.
@@ -84,7 +107,10 @@ func (ps *plans) of(s *shape, rank, output int) (*planned, error) {
 	fingerprint := s.fingerprint()
 	if s.uneven != nil {
 		plan, err := s.uneven.plan(rank)
-		return newPlanned(s.Collective, plan, output, plan.Scratch*s.element, fingerprint), err
+		p := newPlanned(s.Collective, plan, output, plan.Scratch*s.element, fingerprint)
+		// No rank puts to another what is combined last.
+		p.targeted = s.Collective != schedule.CollectiveReduceScatter
+		return p, err
 	}
 	place := &ps.known[fingerprint%mostPlans]
 	if place.is(s) {
@@ -92,7 +118,7 @@ func (ps *plans) of(s *shape, rank, output int) (*planned, error) {
 		return place.planned, nil
 	}
 	var mine schedule.Plan
-	scratch := 0
+	scratch, targeted := 0, false
 	for r := range s.Size {
 		plan, err := s.Plan(r)
 		if err != nil {
@@ -102,9 +128,13 @@ func (ps *plans) of(s *shape, rank, output int) (*planned, error) {
 		if r == rank {
 			mine = plan
 		}
+		targeted = targeted || slices.ContainsFunc(plan.Steps, func(step schedule.Step) bool {
+			return step.Action == schedule.Put && step.Peer == rank && step.Dst.Space == schedule.Output
+		})
 	}
 	place.call, place.element, ps.last = s.Call, s.element, place
 	place.planned = newPlanned(s.Collective, mine, s.longestOutput()*s.element, scratch*s.element, fingerprint)
+	place.planned.targeted = targeted
 	return place.planned, nil
 }
 

@@ -48,7 +48,7 @@ func (o over[T]) tile(t trial, source, n int) []T {
 
 // of is all that a source has.
 func (o over[T]) of(t trial, source, n int) []T {
-	s := make([]T, n)
+	s := room[T](t, n)
 	for done := copy(s, o.tile(t, source, n)); done < n; {
 		done += copy(s[done:], s[:done])
 	}

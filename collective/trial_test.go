@@ -18,10 +18,12 @@ type trial struct {
 	// inPlace: ranks that may do so give the same slice twice.
 	inPlace   bool
 	algorithm schedule.Algorithm
+	// larder is where this rank's data are to be; nil for Go's memory.
+	larder *larder
 }
 
 func (t trial) String() string {
-	return fmt.Sprintf("%s with root %d, about %d bytes, by %v, in place: %v", t.kind.name, t.root, t.bytes, t.algorithm, t.inPlace)
+	return fmt.Sprintf("%s with root %d, about %d bytes, by %v, in place: %v, in an arena here: %v", t.kind.name, t.root, t.bytes, t.algorithm, t.inPlace, t.larder != nil)
 }
 
 // attempt is a rank's part in a trial: both ways to make the call, and what must have come

@@ -31,6 +31,14 @@ func (r *Reactor) logOpen() {
 	}
 }
 
+// logUnregistered tells, on a goroutine of its own, that an arena is copied from and to.
+func (r *Reactor) logUnregistered(size int, err error) {
+	go func() {
+		wear(r.labels.control)
+		r.warnings.log(r.log, "weft: an arena was not registered, so what is in it is copied", "bytes", size, "error", err)
+	}()
+}
+
 // logClosed is the end of a reactor, with what it has carried.
 func (r *Reactor) logClosed(err error) {
 	s := r.Stats()

@@ -50,7 +50,8 @@ type Reactor struct {
 	completions []fabric.Completion
 	operations  operationTable
 	buffers     bufferPool
-	lent        lentPool // has a lock of its own
+	lent        lentPool       // has a lock of its own
+	arenas      arenaExposures // likewise
 	shelf       shelf
 	arbiter     tagged.Arbiter[*operation]
 	// halves are payloads that were refused after their lengths were posted.
@@ -250,7 +251,7 @@ func (r *Reactor) close() error {
 			r.ended(op, net.ErrClosed)
 		}
 	}
-	err = errors.Join(err, r.buffers.close(), r.lent.close())
+	err = errors.Join(err, r.arenas.close(), r.buffers.close(), r.lent.close())
 	r.leave()
 	r.logClosed(err)
 	return err

@@ -14,6 +14,7 @@ type Exposure struct {
 	pinner       runtime.Pinner
 	// Remote is what to tell them, for their Progress.Read and Progress.Write.
 	Remote fabric.Remote
+	lent   *arenaExposure // of Borrow
 }
 
 // Expose lets peers read and write buf, which is not empty and must stay as it is until

@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"strconv"
+	"sync"
 	"sync/atomic"
 )
 
@@ -13,6 +14,9 @@ type Arena struct {
 	handle
 	buf    []byte
 	mapped []byte // buf, and what alignment cost
+
+	holding sync.Mutex // guards holders
+	holders []*holder
 }
 
 // Pages is the kind of pages that an arena is made of.
@@ -70,6 +74,7 @@ func NewArenaWith(size int, c ArenaConfig) (*Arena, error) {
 	}
 	arenaBytes.Add(int64(len(a.mapped)))
 	a.open("arena", "")
+	a.list()
 	return a, nil
 }
 
@@ -92,11 +97,20 @@ func (a *Arena) Register(d *Domain, c RegionConfig) (*Region, error) {
 	return r, nil
 }
 
-// Close gives the memory back. ErrBusy says what still uses it. An operation in
-// flight that does all the same gets or leaves nothing sensible.
+// Close gives the memory back, and has those release it who keep it registered for
+// further use (BeforeClose). ErrBusy says what still uses it. An operation in flight that
+// does all the same gets or leaves nothing sensible.
 func (a *Arena) Close() error {
+	if err := a.releaseHolders(); err != nil {
+		return err
+	}
 	return a.close(func() error {
+		if err := a.held(); err != nil {
+			return err
+		}
+		a.unlist()
 		if err := endedArenas.end(a.mapped); err != nil {
+			a.list()
 			return systemError("munmap", err)
 		}
 		arenaBytes.Add(-int64(len(a.mapped)))

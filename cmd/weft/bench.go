@@ -30,6 +30,7 @@ type collectiveCommand struct {
 	Time        time.Duration `default:"100ms" help:"How long each case is measured in each round, about."`
 	Tune        bool          `help:"Measure each algorithm, and print a table of which is the fastest where."`
 	Simulate    string        `placeholder:"WHERE" help:"here: say beside each algorithm what the simulator makes of it. efa: only reckon what each would cost there."`
+	Arena       bool          `help:"Have weft's ranks keep their data in an arena, from which and to which much data is not copied."`
 	JSON        string        `placeholder:"FILE" help:"Write the results to a file, too."`
 	Plot        []string      `sep:"none" placeholder:"FILE" help:"Draw the results to a .svg or .png; may be repeated."`
 }
@@ -45,7 +46,7 @@ const (
 func (c *collectiveCommand) config() (survey.Config, error) {
 	config := survey.Config{
 		Provider: c.Provider, Rounds: c.Rounds, Time: c.Time, Simulate: c.Simulate == simulateHere,
-		Algorithms: c.Tune || c.Simulate != "", Command: []string{"weft", "rank"},
+		Arena: c.Arena, Algorithms: c.Tune || c.Simulate != "", Command: []string{"weft", "rank"},
 	}
 	fail := func(format string, args ...any) (survey.Config, error) {
 		return config, &usageError{fmt.Sprintf(format, args...)}

@@ -37,12 +37,20 @@ type Case struct {
 	Bytes int
 	// Calls is how many; 0 is as many as fit into the job's time.
 	Calls int
+	// Arena: ranks of weft have the data of a collective in an arena.
+	Arena bool
 }
 
 // String is the case as an argument of a rank.
 func (c Case) String() string {
-	return fmt.Sprintf("%s/%v/%d/%d", c.Work, c.Algorithm, c.Bytes, c.Calls)
+	text := fmt.Sprintf("%s/%v/%d/%d", c.Work, c.Algorithm, c.Bytes, c.Calls)
+	if c.Arena {
+		text += inArena
+	}
+	return text
 }
+
+const inArena = "/arena"
 
 // elementSize is that of what is combined, which is float32 everywhere.
 const elementSize = 4
@@ -51,9 +59,11 @@ const elementSize = 4
 const most = 1 << 30
 
 func parseCase(text string) (c Case, err error) {
-	fields := strings.Split(text, "/")
+	rest, arena := strings.CutSuffix(text, inArena)
+	c.Arena = arena
+	fields := strings.Split(rest, "/")
 	if len(fields) != 4 {
-		return c, fmt.Errorf("case %q, want WORK/ALGORITHM/BYTES/CALLS", text)
+		return c, fmt.Errorf("case %q, want WORK/ALGORITHM/BYTES/CALLS, and /arena or not", text)
 	}
 	c.Work = fields[0]
 	if c.Algorithm, err = schedule.ParseAlgorithm(fields[1]); err != nil {

@@ -66,6 +66,10 @@ func TestRanksMeasure(t *testing.T) {
 	for _, work := range []string{PingPong, Combine, Copy, Empty, Stream} {
 		cases = append(cases, Case{Work: work, Bytes: 64, Calls: 7})
 	}
+	for _, c := range collectives(100_000, 2) {
+		c.Arena = true
+		cases = append(cases, c)
+	}
 	samples, err := r.Measure(context.Background(), cases)
 	require.NoError(t, err)
 	for i, s := range samples {
@@ -125,7 +129,7 @@ func TestJobFails(t *testing.T) {
 }
 
 func TestCases(t *testing.T) {
-	for _, c := range append(collectives(8, 9), Case{Work: "reduce", Algorithm: schedule.Binomial, Bytes: 1 << 20}) {
+	for _, c := range append(collectives(8, 9), Case{Work: "reduce", Algorithm: schedule.Binomial, Bytes: 1 << 20, Arena: true}) {
 		got, err := parseCase(c.String())
 		require.NoError(t, err)
 		require.Equal(t, c, got)

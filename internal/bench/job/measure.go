@@ -2,6 +2,7 @@ package job
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -25,6 +26,9 @@ func measure(ctx context.Context, world *comm.Comm, c Case, limit time.Duration)
 	w, err := newWork(ctx, world, c)
 	if err != nil {
 		return s, err
+	}
+	if w.close != nil {
+		defer func() { err = errors.Join(err, w.close()) }()
 	}
 	if err := w.call(); err != nil {
 		return s, err

@@ -8,6 +8,7 @@ import (
 	"github.com/weft-go/weft/collective/operator"
 	"github.com/weft-go/weft/collective/schedule"
 	"github.com/weft-go/weft/comm"
+	"github.com/weft-go/weft/fabric"
 )
 
 // work is what a rank does in a case.
@@ -17,6 +18,8 @@ type work struct {
 	check func() error
 	// rooted: a rank may leave the call before all have begun it.
 	rooted bool
+	// close gives back what it has, if that is not nil.
+	close func() error
 }
 
 // newWork makes what a rank does.
@@ -45,19 +48,55 @@ func newWork(ctx context.Context, world *comm.Comm, c Case) (work, error) {
 	if err != nil {
 		return work{}, fmt.Errorf("a rank has no work %q: %w", c.Work, err)
 	}
-	return collectiveWork(ctx, world, kind, n, options), nil
+	var m memory
+	if c.Arena {
+		if m.arena, err = fabric.NewArena(max(c.Memory(world.Size()), 1)); err != nil {
+			return work{}, err
+		}
+	}
+	w := collectiveWork(ctx, world, kind, n, options, &m)
+	w.close = m.close
+	return w, nil
+}
+
+// memory is where the data of a collective are: in an arena, if there is one.
+type memory struct {
+	arena *fabric.Arena
+	used  int
+}
+
+func (m *memory) floats(n int) []float32 {
+	if m.arena == nil {
+		return make([]float32, n)
+	}
+	part := m.arena.Bytes()[m.used:][:n*elementSize]
+	m.used += len(part)
+	values, err := operator.Elements[float32](part)
+	if err != nil {
+		panic(err) // an arena begins at a page
+	}
+	return values
+}
+
+func (m *memory) close() error {
+	if m.arena == nil {
+		return nil
+	}
+	return m.arena.Close()
 }
 
 // operand is what a rank gives: short numbers, so that sums are exact.
-func operand(rank, n int) []float32 {
-	values := make([]float32, n)
+func operand(rank, n int) []float32 { return (&memory{}).operand(rank, n) }
+
+func (m *memory) operand(rank, n int) []float32 {
+	values := m.floats(n)
 	for i := range values {
 		values[i] = float32(rank + i%7)
 	}
 	return values
 }
 
-func collectiveWork(ctx context.Context, c *comm.Comm, kind schedule.Collective, n int, options []collective.Option) work {
+func collectiveWork(ctx context.Context, c *comm.Comm, kind schedule.Collective, n int, options []collective.Option, m *memory) work {
 	rank, size := c.Rank(), c.Size()
 	const root = 0
 	blocks := func(atRoot, elsewhere int) int {
@@ -79,7 +118,7 @@ func collectiveWork(ctx context.Context, c *comm.Comm, kind schedule.Collective,
 		call = func() error { return collective.Barrier(ctx, c, options...) }
 	case schedule.CollectiveBcast:
 		rooted = true
-		in, out = operand(rank, blocks(1, 0)), make([]float32, blocks(0, 1))
+		in, out = m.operand(rank, blocks(1, 0)), m.floats(blocks(0, 1))
 		buf := out
 		if rank == root {
 			buf = in
@@ -88,33 +127,33 @@ func collectiveWork(ctx context.Context, c *comm.Comm, kind schedule.Collective,
 		want = func(i int) float32 { return float32(i % 7) }
 	case schedule.CollectiveReduce:
 		rooted = true
-		in, out = operand(rank, n), make([]float32, blocks(1, 0))
+		in, out = m.operand(rank, n), m.floats(blocks(1, 0))
 		call = func() error { return collective.Reduce(ctx, c, in, out, sum, root, options...) }
 		want = total
 	case schedule.CollectiveAllreduce:
-		in, out = operand(rank, n), make([]float32, n)
+		in, out = m.operand(rank, n), m.floats(n)
 		call = func() error { return collective.Allreduce(ctx, c, in, out, sum, options...) }
 		want = total
 	case schedule.CollectiveGather:
 		rooted = true
-		in, out = operand(rank, n), make([]float32, blocks(size, 0))
+		in, out = m.operand(rank, n), m.floats(blocks(size, 0))
 		call = func() error { return collective.Gather(ctx, c, in, out, root, options...) }
 		want = func(i int) float32 { return float32(of(i) + i%n%7) }
 	case schedule.CollectiveScatter:
 		rooted = true
-		in, out = operand(rank, blocks(size, 0)), make([]float32, n)
+		in, out = m.operand(rank, blocks(size, 0)), m.floats(n)
 		call = func() error { return collective.Scatter(ctx, c, in, out, root, options...) }
 		want = func(i int) float32 { return float32(mine(i) % 7) }
 	case schedule.CollectiveAllgather:
-		in, out = operand(rank, n), make([]float32, size*n)
+		in, out = m.operand(rank, n), m.floats(size*n)
 		call = func() error { return collective.Allgather(ctx, c, in, out, options...) }
 		want = func(i int) float32 { return float32(of(i) + i%n%7) }
 	case schedule.CollectiveReduceScatter:
-		in, out = operand(rank, size*n), make([]float32, n)
+		in, out = m.operand(rank, size*n), m.floats(n)
 		call = func() error { return collective.ReduceScatter(ctx, c, in, out, sum, options...) }
 		want = func(i int) float32 { return total(mine(i)) }
 	case schedule.CollectiveAlltoall:
-		in, out = operand(rank, size*n), make([]float32, size*n)
+		in, out = m.operand(rank, size*n), m.floats(size*n)
 		call = func() error { return collective.Alltoall(ctx, c, in, out, options...) }
 		want = func(i int) float32 { return float32(of(i) + mine(i)%7) }
 	}

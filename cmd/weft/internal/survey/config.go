@@ -28,6 +28,8 @@ type Config struct {
 	Command []string
 	// Algorithms has each algorithm measured, and Simulate has them reckoned with, too.
 	Algorithms, Simulate bool
+	// Arena has weft's ranks keep their data in an arena.
+	Arena bool
 	// Memory is what all ranks together may use, in bytes; 0 is no limit.
 	Memory int
 }

@@ -17,6 +17,7 @@ type Report struct {
 	// Provider is what was measured, or Simulated the network that was reckoned with.
 	Provider  string `json:"provider,omitempty"`
 	Simulated string `json:"simulated,omitempty"`
+	Arena     bool   `json:"arena,omitempty"`    // weft's ranks had their data in arenas
 	OpenMPI   string `json:"open_mpi,omitempty"` // its version
 	Rounds    int    `json:"rounds,omitempty"`
 	// Seconds is how long each case was measured in each round.

@@ -32,7 +32,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	}
 	defer os.RemoveAll(folder)
 	s := &survey{Config: c, folder: folder, report: &Report{
-		Environment: bench.Describe(ctx), Provider: c.Provider, Rounds: c.Rounds, Seconds: c.Time.Seconds(),
+		Environment: bench.Describe(ctx), Provider: c.Provider, Arena: c.Arena, Rounds: c.Rounds, Seconds: c.Time.Seconds(),
 	}}
 	var ignored []job.Case
 	if s.report.Results, ignored, err = c.newResults(); err != nil {
@@ -149,13 +149,13 @@ func (s *survey) measureOpenMPI(ctx context.Context, group []*Result) error {
 func (s *survey) measureWeft(ctx context.Context, group []*Result) error {
 	var cases []job.Case
 	for _, r := range group {
-		cases = append(cases, job.Case{Work: r.Collective, Bytes: r.Bytes})
+		cases = append(cases, job.Case{Work: r.Collective, Bytes: r.Bytes, Arena: s.Arena})
 		for _, a := range r.Algorithms {
 			algorithm, err := schedule.ParseAlgorithm(a.Name)
 			if err != nil {
 				return err
 			}
-			cases = append(cases, job.Case{Work: r.Collective, Algorithm: algorithm, Bytes: r.Bytes})
+			cases = append(cases, job.Case{Work: r.Collective, Algorithm: algorithm, Bytes: r.Bytes, Arena: s.Arena})
 		}
 	}
 	samples, err := s.ranks(group[0].Ranks, len(cases)).Measure(ctx, cases)

@@ -17,6 +17,9 @@ func (r *Report) Print(w io.Writer) error {
 	}
 	r.Environment.Print(w)
 	fmt.Fprintf(w, "%s, %d rounds", r.Provider, r.Rounds)
+	if r.Arena {
+		fmt.Fprint(w, ", weft's data in arenas")
+	}
 	if r.OpenMPI != "" {
 		fmt.Fprintf(w, ", %s", r.OpenMPI)
 	}

@@ -1,0 +1,134 @@
+package collective
+
+import (
+	"errors"
+	"time"
+
+	"github.com/weft-go/weft/comm"
+	"github.com/weft-go/weft/efa"
+)
+
+// A call that has failed ends when nothing of the caller's is in use any more: its own
+// writes have ended, and the peers that were told of memory of the caller's write no more
+// to it. A rank that has failed begins no writes; when those that it has begun have ended,
+// it says so to whoever has told it of memory (noticeStopped), and how many words it has
+// written there in all. So once as many have come, all is there. Of a rank that is lost
+// nobody knows: memory that it was told of is in use until the world is closed.
+
+// letGo is how long a call that has failed waits for that.
+const letGo = 2 * time.Second
+
+// fail ends a call, as soon as nothing of the caller's is in use.
+func (c *call) fail(p progress, why error) {
+	c.failure = why
+	if c.window != nil {
+		// A peer may still write there.
+		c.group.parked = append(c.group.parked, c.window)
+		c.window = nil
+	}
+	if !c.settle(p) {
+		c.group.failed = append(c.group.failed, c)
+	}
+}
+
+// settle ends a call that has failed, or its use of the caller's memory if it has ended
+// before, and says whether it has done so. Otherwise it is too early.
+func (c *call) settle(p progress) bool {
+	written, unknown := c.isWritten()
+	switch {
+	case c.flying > 0 || written:
+		if c.flying == 0 && unknown {
+			c.giveUp(p)
+		}
+		return false
+	case c.released != nil:
+		close(c.released)
+		// It has ended; what is closed here would have been so at the end of the world.
+		_ = c.giveBack()
+	default:
+		c.end(p, c.failure)
+	}
+	return true
+}
+
+// isWritten says whether peers may still write to the caller's memory, and whether there
+// is one of which no word will come.
+func (c *call) isWritten() (may, unknown bool) {
+	if !c.told {
+		return false, false
+	}
+	for _, source := range c.planned.sources {
+		if m := &c.group.members[source]; !m.stopped || m.heard < m.stoppedAt {
+			may, unknown = true, unknown || m.lost != nil
+		}
+	}
+	return may, unknown
+}
+
+// giveUp ends the wait of a call: shm completes writes in the order of their beginning,
+// and one of them may be to a process that is gone.
+func (c *call) giveUp(p progress) {
+	if c.released == nil {
+		c.released = make(chan struct{})
+		c.inFlight = errors.Join(c.inFlight, &efa.InFlightError{Err: c.failure, Released: c.released})
+		c.end(p, c.failure)
+	}
+}
+
+// giveUp ends all waits that go on.
+func (g *group) giveUp(p progress) {
+	for _, c := range g.failed {
+		c.giveUp(p)
+	}
+}
+
+// settle is that of all calls that have failed.
+func (g *group) settle(p progress) {
+	waiting := g.failed[:0]
+	for _, c := range g.failed {
+		if !c.settle(p) {
+			waiting = append(waiting, c)
+		}
+	}
+	clear(g.failed[len(waiting):])
+	g.failed = waiting
+}
+
+// tellStopped tells who wants to know that this rank writes no more, if that is so.
+func (g *group) tellStopped(p progress) {
+	if g.failure == nil || g.flying > 0 {
+		return
+	}
+	for rank := range g.members {
+		m := &g.members[rank]
+		// It may still be in a call that is done here.
+		wants := g.closed || m.announced > m.released
+		if rank == g.rank || !wants || m.dismissed || m.unsure || m.lost != nil {
+			continue
+		}
+		m.dismissed = true
+		_ = g.comm.Notify(p, rank, comm.Notice{Tag: noticeTag(noticeStopped, 0), ID: m.words})
+	}
+}
+
+// noticedLate takes in a notice after a failure.
+func (g *group) noticedLate(p progress, from *member, n comm.Notice) {
+	switch n.Tag & 0xff {
+	case noticeReady:
+		from.announced = n.Tag>>8 + 1
+		g.tellStopped(p)
+	case noticeStopped:
+		from.stopped, from.stoppedAt = true, n.ID
+	case noticeClosed:
+		from.stopped, from.stoppedAt = true, n.Length
+	}
+	g.settle(p)
+}
+
+// release ends the waits when the device is closed: nobody writes here any more.
+func (g *group) release(p progress) {
+	for _, c := range g.failed {
+		c.told = false
+	}
+	g.settle(p)
+}
