@@ -38,10 +38,12 @@ type state struct {
 	waiting bool // somebody waits for the task, so that it has to be finished
 	err     error
 
-	number  uint64
-	planned *planned
-	step    int
-	running bool
+	number uint64
+	// provision: the provider does it, and not a plan.
+	provision *provision
+	planned   *planned
+	step      int
+	running   bool
 	// large: it has memory of its own, window, and not a slot of the cache.
 	large  bool
 	window *block
@@ -113,6 +115,10 @@ func (c *call) Abandon(p progress, why error) {
 func (g *group) begin(p progress, c *call) {
 	if g.failure != nil {
 		c.fail(p, g.failure)
+		return
+	}
+	if c.provision != nil {
+		g.offload(p, c)
 		return
 	}
 	if err := g.open(p, c); err != nil {
@@ -202,6 +208,12 @@ func (c *call) at(s schedule.Span) []byte {
 // run takes the steps of a call, up to one that has to wait.
 func (g *group) run(p progress, c *call) {
 	if c.running || c.failure != nil {
+		return
+	}
+	if c.provision != nil {
+		if err := g.missing(c.number); err != nil {
+			g.fail(p, err)
+		}
 		return
 	}
 	c.running = true
@@ -419,6 +431,10 @@ func (c *call) hand() {
 // fail ends a call, as soon as nothing of the caller's is with the device.
 func (c *call) fail(p progress, why error) {
 	c.failure = why
+	if c.provision != nil {
+		// It has nothing of the caller's.
+		c.flying = 0
+	}
 	if c.window != nil {
 		// A peer may still write there.
 		c.group.parked = append(c.group.parked, c.window)

@@ -23,6 +23,15 @@
 // word between ranks before it goes. Calls with more data have registered memory of
 // their own, which is kept for the next, and tell their peers where that is.
 //
+// # The provider's own
+//
+// Where the provider has collectives of its own (fi_collective.h), they are one more
+// algorithm, schedule.Provider, over an endpoint beside the world's. It is never chosen unless
+// [Config] or the call asks for it. A call that asks for what the provider does not do is an
+// *[ArgumentError]; where the Config asks, another algorithm is taken. All ranks must have
+// the same libfabric then, calls of which ranks differ are not noticed, and results go through
+// copies.
+//
 // # Failures
 //
 // A call that fails on one rank ends on all, with an error: a *[AbortError] where another
