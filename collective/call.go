@@ -37,10 +37,12 @@ type state struct {
 	waiting bool // somebody waits for the task, so that it has to be finished
 	err     error
 
-	number  uint64
-	planned *planned
-	step    int
-	running bool
+	number uint64
+	// provision: the provider does it, and not a plan.
+	provision *provision
+	planned   *planned
+	step      int
+	running   bool
 	places
 	write    efa.RemoteWrite
 	flying   int // writes under way
@@ -109,6 +111,10 @@ func (g *group) begin(p progress, c *call) {
 		c.fail(p, g.failure)
 		return
 	}
+	if c.provision != nil {
+		g.offload(p, c)
+		return
+	}
 	if err := g.open(p, c); err != nil {
 		g.fail(p, err)
 		c.fail(p, err)
@@ -147,6 +153,12 @@ func (c *call) at(s schedule.Span) []byte {
 // run takes the steps of a call, up to one that has to wait.
 func (g *group) run(p progress, c *call) {
 	if c.running || c.failure != nil {
+		return
+	}
+	if c.provision != nil {
+		if err := g.missing(c.number); err != nil {
+			g.fail(p, err)
+		}
 		return
 	}
 	c.running = true

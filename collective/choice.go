@@ -66,6 +66,10 @@ func (c Choice) check() error {
 // long is where what goes over links begins to cost more than how often it goes.
 const long = 64<<10 + 1
 
+// many is how many ranks it takes until the number of rounds counts for more than where the
+// data goes.
+const many = 64
+
 // usual is the table where nobody has another. weft bench collective --tune prints the one
 // that is right for a machine in this form.
 var usual = []Choice{
@@ -76,6 +80,14 @@ var usual = []Choice{
 	{schedule.CollectiveScatter, 0, long, schedule.Direct},
 	{schedule.CollectiveAllgather, 3, long, schedule.Ring},
 	{schedule.CollectiveReduceScatter, 3, long, schedule.Ring},
+
+	// These are not measured: they follow from weft bench collective --simulate efa, by whose
+	// network of 8 ranks per node each is the best from here on, or nearly, to 16,384 ranks.
+	{schedule.CollectiveAllreduce, many, long, schedule.Rabenseifner},
+	{schedule.CollectiveAllgather, many, 0, schedule.RecursiveDoubling},
+	{schedule.CollectiveReduceScatter, many, 0, schedule.RecursiveHalving},
+	{schedule.CollectiveAlltoall, many, 0, schedule.Bruck},
+	{schedule.CollectiveAlltoall, many, 512, schedule.Pairwise},
 }
 
 // table has the lines of each collective that fit a number of ranks.

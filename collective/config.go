@@ -188,7 +188,7 @@ func ParseChoice(text string) (Choice, error) {
 
 func checkAlgorithm(kind schedule.Collective, a schedule.Algorithm) error {
 	for _, known := range schedule.Algorithms(kind) {
-		if a == known || a == schedule.Default {
+		if a == known || a == schedule.Default || a == schedule.Provider {
 			return nil
 		}
 	}

@@ -32,6 +32,15 @@
 // rank's part of recv; slices that have something else in common are copied.
 // operator.Elements makes elements of an arena's bytes.
 //
+// # The provider's own
+//
+// Where the provider has collectives of its own (fi_collective.h), they are one more
+// algorithm, schedule.Provider, over an endpoint beside the world's. It is never chosen unless
+// [Config] or the call asks for it. A call that asks for what the provider does not do is an
+// *[ArgumentError]; where the Config asks, another algorithm is taken. All ranks must have
+// the same libfabric then, calls of which ranks differ are not noticed, and results go through
+// copies.
+//
 // # Failures
 //
 // A call that fails on one rank ends on all, with an error: a *[AbortError] where another

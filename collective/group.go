@@ -3,6 +3,8 @@ package collective
 import (
 	"context"
 	"errors"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/weft-go/weft/collective/schedule"
@@ -40,8 +42,11 @@ type group struct {
 	// what of it is of arenas.
 	exposed, lent []*efa.Exposure
 
-	next     uint64 // the number of the next call
-	released uint64 // all calls before it are done
+	// own is what the provider does calls with, once one was asked for.
+	own      atomic.Pointer[offload]
+	owning   sync.Mutex // while that is opened
+	next     uint64     // the number of the next call
+	released uint64     // all calls before it are done
 	calls    [slots]*call
 	owners   [slots]*call // the last that had a slot
 	landings [slots][]landing
@@ -318,6 +323,7 @@ func (g *group) fail(p progress, why error) {
 		return
 	}
 	g.failure = why
+	g.own.Load().stop()
 	// Whoever has heard of it tells whose failure it is.
 	n := comm.Notice{Tag: noticeTag(noticeFailed, 0), ID: uint64(reasonOf(why)), Length: uint64(g.rank)}
 	var other *AbortError
@@ -411,7 +417,7 @@ func (g *group) tellDrained() {
 // Release implements comm.Extension.
 func (g *group) Release() error {
 	g.comm.Reactor().Do(g.release)
-	err := g.windows.close()
+	err := errors.Join(g.own.Load().close(), g.windows.close())
 	for _, b := range append(g.parked, g.cache, g.staging) {
 		if b != nil {
 			err = errors.Join(err, b.close())

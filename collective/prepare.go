@@ -54,8 +54,17 @@ func prepare[T any](c *comm.Comm, w wanted[T], options []Option) prepared {
 	if err != nil {
 		return prepared{err: err}
 	}
+	var own *provision
+	if o.Algorithm == schedule.Provider {
+		own, o.Algorithm, err = g.provide(provision{kind: w.kind, root: w.root, length: bytes, uneven: w.uneven != nil}, w.op, options)
+		if err != nil {
+			return prepared{err: err}
+		}
+	}
 	s := shape{schedule.Call{Collective: w.kind, Size: g.size, Root: w.root, Length: w.length, Options: o}, sizeOf[T](), w.uneven}
-	return prepared{call: newCall(g, s, input, output, w.op)}
+	call := newCall(g, s, input, output, w.op)
+	call.provision = own
+	return prepared{call: call}
 }
 
 // combines says whether calls of a kind have an operator.

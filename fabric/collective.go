@@ -376,6 +376,12 @@ func (g *Group) post(kind CollectiveKind, c *Collective, parts, resultParts int)
 			Detail: fmt.Sprintf("a group may have %d members, not %d", limits.MaxMembers, g.Size()),
 		}
 	}
+	if n := g.message(kind, c); limits.MaxMessage > 0 && n > limits.MaxMessage {
+		return 0, &Error{
+			Op: kind.String(), Provider: g.provider, Errno: Errno(syscall.ENOSYS),
+			Detail: fmt.Sprintf("a message of %d bytes would never arrive, only one of up to %d", n, limits.MaxMessage),
+		}
+	}
 	q := e.send
 	if len(q.free) == 0 {
 		return 0, fail(kind.String(), g.provider, int(cgo.Again))
@@ -403,6 +409,14 @@ func (g *Group) post(kind CollectiveKind, c *Collective, parts, resultParts int)
 	}
 	g.inFlight = append(g.inFlight, token)
 	return token, nil
+}
+
+// message is the most bytes that may go from one member to another at once.
+func (g *Group) message(kind CollectiveKind, c *Collective) int {
+	if kind == Scatter {
+		return len(c.Result) * g.Size()
+	}
+	return len(c.Buf)
 }
 
 // count is the number of values in a part, or why the collective cannot be.

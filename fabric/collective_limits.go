@@ -2,7 +2,10 @@ package fabric
 
 import (
 	"math"
+	"os"
 	"strconv"
+	"strings"
+	"sync"
 
 	"github.com/weft-go/weft/cgo"
 )
@@ -42,7 +45,29 @@ type CollectiveLimits struct {
 	// MaxValues is the most values of one operation, and ValueSize the bytes of
 	// each; 0 where the provider does not say.
 	MaxValues, ValueSize int
+	// MaxMessage is the most bytes that one member may have for another: those of a
+	// Broadcast, AllReduce or AllGather, and those of all members of a Scatter; 0 where no
+	// bound is known.
+	MaxMessage int
 }
+
+// longestCollective is how long the messages of collectives may be that libfabric does itself
+// over ofi_rxm: what does not go at once never completes. FI_OFI_RXM_BUFFER_SIZE is ofi_rxm's
+// setting for that; a program that makes it larger gains nothing here.
+func longestCollective(provider string) int {
+	if !strings.HasSuffix(provider, ";ofi_rxm") {
+		return 0
+	}
+	return longestAtOnce()
+}
+
+var longestAtOnce = sync.OnceValue(func() int {
+	const usual = 16 << 10
+	if n, err := strconv.Atoi(os.Getenv("FI_OFI_RXM_BUFFER_SIZE")); err == nil && n > 0 {
+		return min(n, usual)
+	}
+	return usual
+})
 
 // CollectiveLimits asks what the domain can do. Only AllReduce, ReduceScatter
 // and Reduce look at the operation, from Min to BitXor, and Barrier does not
@@ -83,5 +108,7 @@ func (d *Domain) collectiveLimits(kind CollectiveKind, operation AtomicOp, t Dat
 		return CollectiveLimits{}, fail("fi_query_collective of "+kind.String(), d.provider, int(code))
 	}
 	bounded := func(n uint64) int { return int(min(n, math.MaxInt32)) }
-	return CollectiveLimits{MaxMembers: bounded(members), MaxValues: bounded(count), ValueSize: bounded(size)}, nil
+	return CollectiveLimits{
+		MaxMembers: bounded(members), MaxValues: bounded(count), ValueSize: bounded(size), MaxMessage: longestCollective(d.provider),
+	}, nil
 }

@@ -1,8 +1,10 @@
 package fabric_test
 
 import (
+	"bytes"
 	"fmt"
 	"net"
+	"slices"
 	"testing"
 	"time"
 
@@ -254,6 +256,43 @@ func TestCollectiveJoinUnfinished(t *testing.T) {
 	require.NoError(t, g.Close())
 }
 
+// The longest messages that libfabric's own collectives have over ofi_rxm.
+func TestCollectiveLongest(t *testing.T) {
+	const count, longest = 3, 16 << 10
+	members := groupsOf(t, count)
+	limits, err := members[0].domain.CollectiveLimits(fabric.Scatter, 0, fabric.Uint8)
+	require.NoError(t, err)
+	require.Equal(t, longest, limits.MaxMessage)
+	in, out := make([][]byte, count), make([][]byte, count)
+	for i := range in {
+		in[i], out[i] = bytes.Repeat([]byte{byte(i + 1)}, longest), make([]byte, longest*count)
+	}
+	collective := func(i, results int) fabric.Collective {
+		return fabric.Collective{Buf: in[i], Result: out[i][:results], Type: fabric.Uint8, Operation: fabric.Max, Context: uint64(100 + i)}
+	}
+	together(t, members, func(i int, g *fabric.Group) (fabric.Token, error) { return g.AllReduce(collective(i, longest)) })
+	require.Equal(t, in[count-1], out[0][:longest])
+	together(t, members, func(i int, g *fabric.Group) (fabric.Token, error) {
+		return g.AllGather(collective(i, longest*count))
+	})
+	require.Equal(t, slices.Concat(in...), out[1])
+	const part = longest / count
+	together(t, members, func(i int, g *fabric.Group) (fabric.Token, error) {
+		c := collective(i, part)
+		if c.Buf = c.Buf[:part*count]; i > 0 {
+			c.Buf = nil
+		}
+		return g.Scatter(c)
+	})
+	require.Equal(t, in[0][:part], out[2][:part])
+	together(t, members, func(i int, g *fabric.Group) (fabric.Token, error) {
+		c := collective(i, 0)
+		c.Buf = c.Buf[:part*count]
+		return g.Broadcast(c)
+	})
+	require.Equal(t, in[0][:part*count], in[2][:part*count])
+}
+
 func TestCollectiveFull(t *testing.T) {
 	m := groupsOf(t, 2)[0]
 	for range m.q.Size() {
@@ -310,6 +349,15 @@ func TestCollectiveRefuses(t *testing.T) {
 		},
 		"gather": func() (fabric.Token, error) {
 			return g.Gather(fabric.Collective{Buf: bytes(8), Result: bytes(16), Type: fabric.Uint8})
+		},
+		"long messages": func() (fabric.Token, error) {
+			return g.AllReduce(fabric.Collective{Buf: bytes(16<<10 + 1), Result: bytes(16<<10 + 1), Type: fabric.Uint8})
+		},
+		"long broadcast": func() (fabric.Token, error) {
+			return g.Broadcast(fabric.Collective{Buf: bytes(16<<10 + 2), Type: fabric.Uint8})
+		},
+		"long scatter": func() (fabric.Token, error) {
+			return g.Scatter(fabric.Collective{Result: bytes(8<<10 + 1), Type: fabric.Uint8, Root: 1})
 		},
 		"bits of a float": func() (fabric.Token, error) {
 			return g.AllReduce(fabric.Collective{Buf: bytes(8), Result: bytes(8), Type: fabric.Float64, Operation: fabric.BitOr})

@@ -29,7 +29,7 @@ var names = [16]string{
 
 func aboutBuiltin[T any](c code) about {
 	a := aboutElements[T]()
-	a.name, a.commutative = names[c%16], true
+	a.name, a.commutative, a.builtin = names[c%16], true, true
 	return a
 }
 

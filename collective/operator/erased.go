@@ -22,6 +22,7 @@ type anyBody interface {
 type about struct {
 	name            string
 	commutative     bool
+	builtin         bool
 	err             error
 	element         reflect.Type
 	size, alignment int
@@ -59,6 +60,9 @@ func (e Erased) Alignment() int { return e.about().alignment }
 
 // Commutative says that left and right may be exchanged.
 func (e Erased) Commutative() bool { return e.about().commutative }
+
+// Builtin says that it is one of this package's, and its Name says which.
+func (e Erased) Builtin() bool { return e.about().builtin }
 
 // Err is [Op.Err].
 func (e Erased) Err() error { return e.about().err }

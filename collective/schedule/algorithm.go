@@ -59,6 +59,9 @@ const (
 	// RecursiveHalving has the two halves of the ranks exchange what is for the other,
 	// then the halves of those...
 	RecursiveHalving
+	// Provider is for who carries plans out: the collectives that the network has of its own.
+	// There is no plan for it, and it is not among [Algorithms].
+	Provider
 )
 
 var algorithmNames = []string{
@@ -75,6 +78,7 @@ var algorithmNames = []string{
 	Pairwise:          "pairwise",
 	Bruck:             "bruck",
 	RecursiveHalving:  "recursive-halving",
+	Provider:          "provider",
 }
 
 var collectiveNames = []string{

@@ -22,6 +22,11 @@ const MaxElement = 1 << 16
 // Allreduce where ranks share a link and for Bruck where they share a core: there the
 // first ranks, which have a little less to do, are in the way of others at other times.
 //
+// So do those by halves and doubles ([schedule.RecursiveDoubling],
+// [schedule.RecursiveHalving], [schedule.Rabenseifner]) where the ranks, and those of a node,
+// are a power of two, and the data can be halved as often as they are. Of these, too, the
+// ranks of one node are looked at then, which gives the same as all of them.
+//
 // The errors are a *[NetworkError], and a *[schedule.ArgumentError] or
 // *[schedule.AlgorithmError] if there is no such call.
 func Cost(call schedule.Call, element int, network Network) (time.Duration, error) {
@@ -32,11 +37,11 @@ func Cost(call schedule.Call, element int, network Network) (time.Duration, erro
 	if err := checkElement(element); err != nil {
 		return 0, err
 	}
-	node := network.RanksPerNode
-	if call.Size <= mostWhole || call.Size > schedule.MaxSize || !alike(call) {
+	alike := likenessOf(call, network)
+	if call.Size <= mostWhole || call.Size > schedule.MaxSize || alike == unlike {
 		return reckon(call, element, network, 0, call.Size)
 	}
-	if call.Size%node != 0 {
+	if node := network.RanksPerNode; call.Size%node != 0 {
 		return 0, &schedule.ArgumentError{
 			Name: "size", Value: call.Size,
 			Want: fmt.Sprintf("up to %d, or a multiple of the %d ranks of a node", mostWhole, node),
@@ -67,17 +72,42 @@ func algorithmOf(call schedule.Call) schedule.Algorithm {
 	return call.Algorithm
 }
 
-// alike says whether all ranks of a call do the same, each counted from itself on.
-func alike(call schedule.Call) bool {
-	switch algorithmOf(call) {
+// likeness is in which way all ranks of a call do the same.
+type likeness uint8
+
+const (
+	unlike likeness = iota
+	// turned: what rank 0 does with rank d, rank r does with rank r + d.
+	turned
+	// flipped: what rank 0 does with rank d, rank r does with the one whose number differs in
+	// the bits of d.
+	flipped
+)
+
+func likenessOf(call schedule.Call, network Network) likeness {
+	algorithm := algorithmOf(call)
+	switch algorithm {
 	case schedule.Ring, schedule.Pairwise:
-		return true
+		return turned
 	case schedule.Direct:
-		return call.Collective == schedule.CollectiveAllreduce || call.Collective == schedule.CollectiveAllgather
+		if call.Collective == schedule.CollectiveAllreduce || call.Collective == schedule.CollectiveAllgather {
+			return turned
+		}
 	case schedule.Bruck:
-		return call.Collective == schedule.CollectiveAlltoall
+		if call.Collective == schedule.CollectiveAlltoall {
+			return turned
+		}
+	case schedule.RecursiveDoubling, schedule.RecursiveHalving, schedule.Rabenseifner:
+		node := network.RanksPerNode
+		if call.Size&(call.Size-1) != 0 || node&(node-1) != 0 || node > call.Size {
+			return unlike
+		}
+		if algorithm == schedule.Rabenseifner && call.Length%call.Size != 0 {
+			return unlike
+		}
+		return flipped
 	}
-	return false
+	return unlike
 }
 
 // reckonNode reckons with the ranks of one node. That is the one that takes the longest, as
@@ -85,14 +115,15 @@ func alike(call schedule.Call) bool {
 // has to wait for rank 0, which puts to the ranks behind it last, and who combines as they
 // come has to add what the lower ranks have, if there are any.
 func reckonNode(call schedule.Call, element int, network Network) (time.Duration, error) {
-	if call.Collective == schedule.CollectiveAllreduce && call.Length > 0 {
+	alike := likenessOf(call, network)
+	if alike == turned && call.Collective == schedule.CollectiveAllreduce && call.Length > 0 {
 		// So that all blocks have the same length.
 		most := schedule.MaxUnits / call.Size / call.Size * call.Size
 		call.Length = min((call.Length-1)/call.Size*call.Size+call.Size, max(call.Length, most))
 	}
 	node := network.RanksPerNode
 	firsts := []int{0, min(node, call.Size-node), call.Size - node}
-	if algorithmOf(call) == schedule.Ring {
+	if alike == flipped || algorithmOf(call) == schedule.Ring {
 		firsts = firsts[:1]
 	}
 	longest := time.Duration(0)
@@ -112,12 +143,13 @@ func reckon(call schedule.Call, element int, network Network, first, ranks int) 
 		return 0, err
 	}
 	r := newRun(call.Size, first, ranks, network)
+	r.flipped = likenessOf(call, network) == flipped
 	for i := range r.ranks {
 		plan, err := call.Plan(first + i)
 		if err != nil {
 			return 0, err
 		}
-		r.ranks[i].steps = inBytes(plan.Steps, element)
+		r.ranks[i].steps = inBytes(nil, plan.Steps, element)
 	}
 	return r.finish(), nil
 }

@@ -17,6 +17,8 @@
 // the links, and have numbers of their own. To await a put takes Receive once it is there, and to combine and to copy takes
 // the length of the result by ReduceRate and CopyRate.
 //
+// [Row] has calls made one after the other, with what package collective does beside plans.
+//
 // Not in the model: what ranks do beside the call, that they enter it at different times,
 // the memory that ranks of a node share, switches that have less room than their links, and
 // everything random.

@@ -22,7 +22,7 @@ func OneNode(call schedule.Call, element int, network Network) (time.Duration, b
 	if err != nil {
 		return 0, false, err
 	}
-	if !alike(call) || call.Size%network.RanksPerNode != 0 {
+	if likenessOf(call, network) == unlike || call.Size%network.RanksPerNode != 0 {
 		return 0, false, nil
 	}
 	took, err := reckonNode(call, element, network)

@@ -40,6 +40,21 @@ type Network struct {
 	// CoresPerNode is how many of them can do something at once: begin puts, combine,
 	// copy. 0 means all.
 	CoresPerNode int
+	// Wake is what it takes a core to go on with a rank that has waited, where ranks share
+	// cores: others have run meanwhile.
+	Wake time.Duration
+	// Call is what a rank does for each call beside what its plan says. Only [Row] looks at
+	// it, and at what follows.
+	Call time.Duration
+	// Notice is what a rank does to tell another of its node something without data, and what
+	// that does to take it in.
+	Notice time.Duration
+	// Slot is how many bytes of a call, of its Output and Scratch together, ranks have ready
+	// for each other all the time. Whoever is put to in a longer one says that it is ready,
+	// before. 0 is any number.
+	Slot int
+	// Handed says that ranks copy the result to the caller at the end.
+	Handed bool
 }
 
 // NetworkError is about a Network that cannot be.
@@ -103,6 +118,9 @@ func (n Network) withDefaults() (Network, error) {
 		{"LocalLatency", n.LocalLatency},
 		{"LocalOverhead", n.LocalOverhead},
 		{"LocalReceive", n.LocalReceive},
+		{"Wake", n.Wake},
+		{"Call", n.Call},
+		{"Notice", n.Notice},
 	} {
 		if d.value < 0 || d.value > time.Hour {
 			return n, &NetworkError{d.field, d.value.Seconds(), "0 to an hour"}
@@ -135,6 +153,9 @@ func (n Network) withDefaults() (Network, error) {
 		if count.value < 0 || count.value > maxPerNode {
 			return n, &NetworkError{count.field, float64(count.value), fmt.Sprintf("0 to %d", maxPerNode)}
 		}
+	}
+	if n.Slot < 0 {
+		return n, &NetworkError{"Slot", float64(n.Slot), "at least 0"}
 	}
 	if n.RanksPerNode == 0 {
 		n.RanksPerNode = 1

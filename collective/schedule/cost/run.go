@@ -2,6 +2,7 @@ package cost
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/weft-go/weft/collective/schedule"
@@ -14,9 +15,13 @@ type run struct {
 	// ranks are those that are looked at, from first on: all, or those of one node.
 	first int
 	ranks []rank
-	nodes []node
-	queue queue
-	there map[uint64]float64 // when what a rank awaits, or will, was there
+	// flipped is how they stand for the others, and how they are told apart at the same time.
+	flipped bool
+	nodes   []node
+	queue   queue
+	there   map[uint64]float64 // when what a rank awaits, or will, was there
+	// told is, by call in a row, what each rank hears from others when those are done with it.
+	told [][][]int32
 }
 
 type rank struct {
@@ -25,11 +30,13 @@ type rank struct {
 	now   float64
 	// waits is the key of what the rank waits for; 0 if it does not.
 	waits uint64
+	woken bool // it has waited
 	// under is how many of its puts are on their way, and settled when those that were are
 	// known to be there.
 	under   int
 	settled float64
 	local   port
+	ends    []float64 // of calls in a row
 }
 
 // node has the links of its ranks, and the cores if they are not enough.
@@ -41,19 +48,31 @@ type node struct {
 // port is when a link is free in each direction.
 type port struct{ out, in float64 }
 
+// ended is the action of a step that notes the end of a call in a row, and entered of one by
+// which a rank is busy with what a call takes beside its plan.
+const (
+	ended schedule.Action = 1<<7 + iota
+	entered
+)
+
 // step is what counts of a step of a plan.
 type step struct {
 	action schedule.Action
 	peer   int32
 	number int32
 	bytes  float64 // of Dst
+	// notice: it is one that costs Network.Notice.
+	notice bool
 }
 
-func inBytes(steps []schedule.Step, element int) []step {
-	all := make([]step, len(steps))
+// inBytes appends the steps of a plan.
+func inBytes(all []step, steps []schedule.Step, element int) []step {
+	all = slices.Grow(all, len(steps))
 	for i := range steps {
 		s := &steps[i]
-		all[i] = step{s.Action, int32(s.Peer), int32(s.Number), float64(s.Dst.Length) * float64(element)}
+		all = append(all, step{
+			action: s.Action, peer: int32(s.Peer), number: int32(s.Number), bytes: float64(s.Dst.Length) * float64(element),
+		})
 	}
 	return all
 }
@@ -101,6 +120,10 @@ func (r *run) going(i int, at float64) event {
 func (r *run) resume(i int, at float64) {
 	me := &r.ranks[i]
 	me.now = max(me.now, at)
+	if me.woken && r.nodes[i/r.RanksPerNode].cores != nil {
+		r.busy(i, float64(r.Wake))
+	}
+	me.woken = false
 	for me.next < len(me.steps) {
 		if e := r.going(i, me.now); r.queue.earlier(&e) {
 			r.queue.push(e)
@@ -122,18 +145,26 @@ func (r *run) resume(i int, at float64) {
 			receive := r.Receive
 			if r.local(i, int(s.peer)) {
 				receive = r.LocalReceive
+				if s.notice {
+					receive = r.Notice
+				}
 			}
 			r.busy(i, float64(receive))
 		case schedule.Reduce:
 			r.busy(i, seconds(s.bytes/r.ReduceRate))
 		case schedule.Copy:
 			r.busy(i, seconds(s.bytes/r.CopyRate))
-		case schedule.Settle:
+		case entered:
+			r.busy(i, float64(r.Call))
+		case schedule.Settle, ended:
 			if me.under > 0 {
 				me.waits = settling
 				return
 			}
 			me.now = max(me.now, me.settled)
+			if s.action == ended {
+				me.ends = append(me.ends, me.now)
+			}
 		}
 		me.next++
 	}
@@ -166,8 +197,7 @@ func (r *run) begin(i int, s *step) {
 	peer := int(s.peer)
 	local := r.local(i, peer)
 	to := (peer - r.first + r.size) % len(r.ranks)
-	from := (r.first + i - peer + r.first + to + r.size) % r.size
-	far := (peer - r.first - i + r.size) % r.size
+	from, far := r.counterpart(r.first+i, peer, r.first+to)
 	e := event{
 		rank: int32(to), put: true, key: awaitKey(to, from, int(s.number)), bytes: s.bytes, local: local, from: int32(i),
 		order: uint64(to%r.RanksPerNode)<<40 | uint64(far)<<20 | uint64(s.number),
@@ -181,17 +211,30 @@ func (r *run) begin(i int, s *step) {
 		r.queue.push(e)
 		return
 	}
+	overhead := r.LocalOverhead
+	if s.notice {
+		overhead = r.Notice
+	}
 	if r.LocalByCore {
-		r.busy(i, float64(r.LocalOverhead)+seconds(s.bytes/r.LocalBandwidth))
+		r.busy(i, float64(overhead)+seconds(s.bytes/r.LocalBandwidth))
 		e.at = me.now + float64(r.LocalLatency)
 		r.queue.push(e)
 		return
 	}
-	r.busy(i, float64(r.LocalOverhead))
+	r.busy(i, float64(overhead))
 	start := max(me.now, me.local.out)
 	me.local.out = start + seconds(s.bytes/r.LocalBandwidth)
 	e.at = start + float64(r.LocalLatency)
 	r.queue.push(e)
+}
+
+// counterpart is the rank that puts to rank to what rank me puts to its peer, and how far from
+// each other they are.
+func (r *run) counterpart(me, peer, to int) (from, far int) {
+	if r.flipped {
+		return to ^ me ^ peer, me ^ peer
+	}
+	return (to + me - peer + r.size) % r.size, (peer - me + r.size) % r.size
 }
 
 // local says whether the peer is of the same node.
@@ -222,6 +265,7 @@ func (r *run) arrive(e event) {
 	r.there[e.key] = at
 	if to.waits == e.key {
 		to.waits = 0
+		to.woken = true
 		r.queue.push(r.going(int(e.rank), max(at, to.now)))
 	}
 	known := at

@@ -8,78 +8,145 @@ import (
 	"github.com/weft-go/weft/collective/schedule/cost"
 )
 
-// estimate is what calls of two ranks say that all of them cost.
-type estimate struct {
-	network cost.Network
-	// call is what each takes beside its puts, and ready the word of a rank that it has
-	// memory for a long one. copyRate is that at which the caller is given what came.
-	call, ready time.Duration
-	copyRate    float64
-}
-
-// estimate takes the exchange of two ranks apart. What nothing says that was measured is how
-// much of a put is the work of its two ranks: that is taken to be what a put takes where they
-// follow each other, and the rest to be on its way.
-func (s *survey) estimate(bytes, ranks int) (estimate, error) {
-	first, p := s.report.Network[0], s.probed(bytes)
-	empty := first.Empty.Median()
-	put := max(first.Exchange.Median()-empty, 0.001)
-	work := min(max(first.Stream.Median()-empty, 0), put/2)
-	copyRate := rate(p.Bytes, p.Copy.Median())
-	e := estimate{
-		call: duration(empty), ready: duration(first.Message.Median()), copyRate: copyRate,
-		network: cost.Network{
-			LocalLatency: duration(put - 2*work), LocalOverhead: duration(work), LocalReceive: duration(work),
-			// The provider that writes from process to process has the one that writes do it.
-			LocalByCore: s.Provider == "shm",
-			ReduceRate:  rate(p.Bytes, p.Combine.Median()), CopyRate: copyRate,
-			RanksPerNode: 2, CoresPerNode: runtime.NumCPU(),
-		},
-	}
-	// What the bytes take is what the exchange takes longer than without them.
-	exchange, err := callOf(schedule.CollectiveAllgather, 2, p.Bytes)
-	if err != nil {
-		return e, err
-	}
-	exchange.Algorithm = schedule.Direct
-	without, err := e.predict(exchange, p.Bytes)
-	if err != nil {
-		return e, err
-	}
-	e.network.LocalBandwidth = rate(p.Bytes, p.Exchange.Median()-without)
-	e.network.RanksPerNode = ranks
-	return e, nil
-}
-
 // cacheSlot is how long a call may be that has no memory of its own, as in package
 // collective without a Config.
 const cacheSlot = 32 * 4096 / 4
 
-// predict is what a call takes, in microseconds.
-func (e estimate) predict(call schedule.Call, bytes int) (float64, error) {
-	took, err := cost.Cost(call, element, e.network)
-	if err != nil {
-		return 0, err
+// estimate takes the exchange of two ranks apart. What nothing says that was measured is how
+// much of a put is the work of its two ranks: that is taken to be what a put takes where they
+// follow each other, and the rest to be on its way. Where ranks share cores, what it takes to
+// go on with one, and by how much data is slower, is what makes a barrier and an exchange of
+// as many ranks take as long as they were measured to.
+func (s *survey) estimate(bytes, ranks int) (cost.Network, error) {
+	first, p := s.report.Network[0], s.probed(bytes)
+	empty := first.Empty.Median()
+	put := max(first.Exchange.Median()-empty, 0.001)
+	work := min(max(first.Stream.Median()-empty, 0), put/2)
+	n := cost.Network{
+		LocalLatency: duration(put - 2*work), LocalOverhead: duration(work), LocalReceive: duration(work),
+		// The provider that writes from process to process has the one that writes do it.
+		LocalByCore: s.Provider == "shm",
+		ReduceRate:  rate(p.Bytes, p.Combine.Median()), CopyRate: rate(p.Bytes, p.Copy.Median()),
+		RanksPerNode: 2, CoresPerNode: runtime.NumCPU(),
+		Call: duration(empty), Slot: cacheSlot, Handed: true,
 	}
-	scratch, output := 0, bytes
-	for rank := range call.Size {
-		plan, err := call.Plan(rank)
+	if two := s.crowd(2); two != nil {
+		// A rank tells another, and hears of that one.
+		n.Notice = duration((two.Barrier.Median() - empty) / 2)
+	}
+	// What the bytes take is what the exchange takes longer than without them.
+	exchange, err := callOf(schedule.CollectiveAllgather, 2, p.Bytes)
+	if err != nil {
+		return n, err
+	}
+	exchange.Algorithm = schedule.Direct
+	without, err := predict(n, exchange)
+	if err != nil {
+		return n, err
+	}
+	n.LocalBandwidth = rate(p.Bytes, p.Exchange.Median()-without)
+	n.RanksPerNode = ranks
+	crowd := s.crowd(ranks)
+	if crowd == nil || ranks <= n.CoresPerNode {
+		return n, nil
+	}
+	barrier, err := callOf(schedule.CollectiveBarrier, ranks, 0)
+	if err != nil {
+		return n, err
+	}
+	n, err = fit(n, barrier, crowd.Barrier.Median(), func(n *cost.Network, by float64) { n.Wake = duration(by) })
+	if err != nil || bytes <= short {
+		return n, err
+	}
+	// All of them together have more data than the caches, which makes all of it slower.
+	exchange.Size = ranks
+	alone := n
+	return fit(n, exchange, crowd.exchanged(bytes), func(n *cost.Network, by float64) {
+		n.LocalBandwidth = alone.LocalBandwidth / (1 + by)
+		n.CopyRate, n.ReduceRate = alone.CopyRate/(1+by), alone.ReduceRate/(1+by)
+	})
+}
+
+// fit makes a network worse by so much that a call takes as long as it was measured to.
+func fit(n cost.Network, call schedule.Call, measured float64, worse func(n *cost.Network, by float64)) (cost.Network, error) {
+	low, high := 0.0, measured
+	for range 40 {
+		by := (low + high) / 2
+		with := n
+		worse(&with, by)
+		took, err := predict(with, call)
+		if err != nil {
+			return n, err
+		}
+		if took < measured {
+			low = by
+		} else {
+			high = by
+		}
+	}
+	worse(&n, low)
+	return n, nil
+}
+
+// crowd is what was found out with so many ranks, or nil.
+func (s *survey) crowd(ranks int) *Crowd {
+	for i := range s.report.Crowds {
+		if c := &s.report.Crowds[i]; c.Ranks == ranks {
+			return c
+		}
+	}
+	return nil
+}
+
+// exchanged is what an exchange of so many bytes takes, in microseconds.
+func (c *Crowd) exchanged(bytes int) float64 {
+	for i := range c.Exchanges {
+		if c.Exchanges[i].Bytes == bytes {
+			return c.Exchanges[i].Took.Median()
+		}
+	}
+	return 0
+}
+
+// predict is what a call takes, in microseconds, as package job measures it: in a row of the
+// same, where rank 0 says how long that takes; or, where ranks may leave it before all have
+// begun, each behind a barrier, and as long as the rank that is in it for the longest.
+func predict(n cost.Network, call schedule.Call) (float64, error) {
+	const times = 4
+	switch call.Collective {
+	case schedule.CollectiveBcast, schedule.CollectiveReduce, schedule.CollectiveGather, schedule.CollectiveScatter:
+	default:
+		calls := make([]schedule.Call, times+1)
+		for i := range calls {
+			calls[i] = call
+		}
+		ends, err := cost.Row(calls, element, n)
 		if err != nil {
 			return 0, err
 		}
-		scratch = max(scratch, plan.Scratch*element)
+		return (ends[times][0] - ends[0][0]).Seconds() * 1e6 / times, nil
 	}
-	switch call.Collective {
-	case schedule.CollectiveGather, schedule.CollectiveAllgather, schedule.CollectiveAlltoall:
-		output *= call.Size
+	barrier, err := callOf(schedule.CollectiveBarrier, call.Size, 0)
+	if err != nil {
+		return 0, err
 	}
-	if output+scratch > cacheSlot {
-		took += e.ready
+	var calls []schedule.Call
+	for range times {
+		calls = append(calls, barrier, call)
 	}
-	if e.copyRate > 0 {
-		took += time.Duration(float64(output) / e.copyRate * float64(time.Second))
+	ends, err := cost.Row(calls, element, n)
+	if err != nil {
+		return 0, err
 	}
-	return (took + e.call).Seconds() * 1e6, nil
+	longest := time.Duration(0)
+	for rank := range call.Size {
+		took := time.Duration(0)
+		for i := 2; i < len(calls); i += 2 {
+			took += ends[i+1][rank] - ends[i][rank]
+		}
+		longest = max(longest, took/(times-1))
+	}
+	return longest.Seconds() * 1e6, nil
 }
 
 // predict is what the simulator says of a call by an algorithm.
@@ -95,9 +162,16 @@ func (s *survey) predict(r *Result, algorithm string) (float64, error) {
 	if call.Algorithm, err = schedule.ParseAlgorithm(algorithm); err != nil {
 		return 0, err
 	}
-	e, err := s.estimate(r.Bytes, r.Ranks)
-	if err != nil {
-		return 0, err
+	of := [2]int{r.Bytes, r.Ranks}
+	n, known := s.estimates[of]
+	if !known {
+		if n, err = s.estimate(r.Bytes, r.Ranks); err != nil {
+			return 0, err
+		}
+		if s.estimates == nil {
+			s.estimates = make(map[[2]int]cost.Network)
+		}
+		s.estimates[of] = n
 	}
-	return e.predict(call, r.Bytes)
+	return predict(n, call)
 }

@@ -3,6 +3,7 @@ package survey
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"time"
 
@@ -19,7 +20,8 @@ func probeSizes(sizes []int) []int {
 	return append([]int{short}, slices.DeleteFunc(slices.Clone(sizes), func(n int) bool { return n == short })...)
 }
 
-// probe has two ranks find out what the network is like, once.
+// probe has two ranks find out what the network is like, once, and more of them what it is to
+// share cores.
 func (s *survey) probe(ctx context.Context) error {
 	var cases []job.Case
 	var into []*Series
@@ -49,6 +51,45 @@ func (s *survey) probe(ctx context.Context) error {
 	}
 	for i := range into {
 		*into[i] = append(*into[i], micros(samples[i]))
+	}
+	for i := range s.report.Crowds {
+		if err := s.probeCrowd(ctx, &s.report.Crowds[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addCrowds has two ranks looked at, and as many as are measured.
+func (s *survey) addCrowds() {
+	for _, ranks := range slices.Compact(slices.Sorted(slices.Values(append([]int{2}, s.Ranks...)))) {
+		crowd := Crowd{Ranks: ranks}
+		for _, bytes := range s.Sizes {
+			exchange := job.Case{Work: schedule.CollectiveAllgather.String(), Bytes: bytes}
+			if bytes > short && ranks > runtime.NumCPU() && (s.Memory == 0 || exchange.Memory(ranks) <= s.Memory) {
+				crowd.Exchanges = append(crowd.Exchanges, Exchange{Bytes: bytes})
+			}
+		}
+		s.report.Crowds = append(s.report.Crowds, crowd)
+	}
+}
+
+// probeCrowd has many ranks find out what it is to share cores and caches.
+func (s *survey) probeCrowd(ctx context.Context, crowd *Crowd) error {
+	cases := []job.Case{{Work: schedule.CollectiveBarrier.String()}}
+	for _, e := range crowd.Exchanges {
+		cases = append(cases, job.Case{Work: schedule.CollectiveAllgather.String(), Algorithm: schedule.Direct, Bytes: e.Bytes})
+	}
+	samples, err := s.ranks(crowd.Ranks, len(cases)).Measure(ctx, cases)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		return fmt.Errorf("%d ranks on %s: %w", crowd.Ranks, s.Provider, err)
+	}
+	crowd.Barrier = append(crowd.Barrier, micros(samples[0]))
+	for i := range crowd.Exchanges {
+		crowd.Exchanges[i].Took = append(crowd.Exchanges[i].Took, micros(samples[i+1]))
 	}
 	return nil
 }

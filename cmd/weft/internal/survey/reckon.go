@@ -86,12 +86,13 @@ func reckon(ctx context.Context, network cost.Network, r *Result) error {
 		if call.Algorithm, err = schedule.ParseAlgorithm(r.Algorithms[i].Name); err != nil {
 			return err
 		}
-		totals, err := call.Totals()
-		if err != nil {
-			return err
-		}
-		if call.Chunk > 0 {
-			call.Chunk = max(call.Chunk, totals.Most/mostPieces)
+		if chunk := call.Chunk; chunk > 0 {
+			call.Chunk = 0
+			totals, err := call.Totals()
+			if err != nil {
+				return err
+			}
+			call.Chunk = max(chunk, totals.Most/mostPieces)
 		}
 		took, err := cost.Cost(call, element, network)
 		if err != nil {

@@ -23,7 +23,9 @@ type Report struct {
 	// Seconds is how long each case was measured in each round.
 	Seconds float64 `json:"seconds,omitempty"`
 	// Network is what two ranks say about it, by bytes.
-	Network []Probe   `json:"network,omitempty"`
+	Network []Probe `json:"network,omitempty"`
+	// Crowds are of two ranks, and of as many as there are measured.
+	Crowds  []Crowd   `json:"crowds,omitempty"`
 	Results []*Result `json:"results"`
 	// Missing is what was not measured.
 	Missing []Missing `json:"missing,omitempty"`
@@ -42,6 +44,20 @@ type Probe struct {
 	Exchange Series `json:"exchange_us,omitempty"`
 	Empty    Series `json:"empty_us,omitempty"`
 	Stream   Series `json:"stream_us,omitempty"`
+}
+
+// Crowd is how long a barrier of so many ranks takes, and calls in which each puts to each
+// other. They are measured for the simulation.
+type Crowd struct {
+	Ranks     int        `json:"ranks"`
+	Barrier   Series     `json:"barrier_us"`
+	Exchanges []Exchange `json:"exchanges,omitempty"`
+}
+
+// Exchange is how long one of so many bytes takes.
+type Exchange struct {
+	Bytes int    `json:"bytes"`
+	Took  Series `json:"took_us"`
 }
 
 // Result is one collective, on so many ranks, with so many bytes.

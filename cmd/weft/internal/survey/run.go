@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weft-go/weft/collective/schedule"
+	"github.com/weft-go/weft/collective/schedule/cost"
 	"github.com/weft-go/weft/internal/bench"
 	"github.com/weft-go/weft/internal/bench/job"
 )
@@ -22,6 +23,8 @@ type survey struct {
 	// openMPI: it is there.
 	openMPI     bool
 	steps, done int
+	// estimates are those of bytes and ranks.
+	estimates map[[2]int]cost.Network
 }
 
 // Run measures. What fails is in the report; the error is that of ctx, or of this machine.
@@ -44,6 +47,9 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	s.findOpenMPI(ctx)
 	for _, bytes := range probeSizes(c.Sizes) {
 		s.report.Network = append(s.report.Network, Probe{Bytes: bytes})
+	}
+	if c.Simulate {
+		s.addCrowds()
 	}
 	groups := s.groups()
 	s.steps = c.Rounds * (1 + len(groups))

@@ -8,6 +8,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -260,22 +261,23 @@ func TestPredictions(t *testing.T) {
 	same := func(v float64) Series { return Series{v, v, v, v, v} }
 	s := &survey{Config: Config{Provider: "shm"}, report: &Report{Network: []Probe{
 		{Bytes: short, Message: same(2), Combine: same(0.01), Copy: same(0.01), Exchange: same(3.5), Empty: same(0.5), Stream: same(1.5)},
-		// Copied at 10 GB/s and put at 5: three copies, one word, and three pieces more.
-		{Bytes: 1e6, Message: same(202), Combine: same(200), Copy: same(100), Exchange: same(3.5 + 300 + 2 + 5 + 200)},
+		// Copied at 10 GB/s and put at 5: three copies, two words, and three pieces more.
+		{Bytes: 1e6, Message: same(202), Combine: same(200), Copy: same(100), Exchange: same(3.5 + 300 + 6 + 5 + 200)},
 	}}}
+	s.report.Crowds = []Crowd{{Ranks: 2, Barrier: same(6.5)}}
 	r := &Result{Collective: "barrier", Ranks: 2}
 	got, err := s.predict(r, "dissemination")
 	require.NoError(t, err)
-	require.InDelta(t, 3.5, got, 0.01)
+	require.InDelta(t, 6.5, got, 1.5, "two notices, and what is on its way")
 	r = &Result{Collective: "allgather", Ranks: 2, Bytes: 1e6}
 	got, err = s.predict(r, "direct")
 	require.NoError(t, err)
-	require.InDelta(t, 510.5, got, 1)
+	require.InDelta(t, 514.5, got, 1)
 	require.NoError(t, err)
 	e, err := s.estimate(1e6, 4)
 	require.NoError(t, err)
-	require.InEpsilon(t, 5e9, e.network.LocalBandwidth, 0.01)
-	require.Equal(t, 4, e.network.RanksPerNode)
+	require.InEpsilon(t, 5e9, e.LocalBandwidth, 0.01)
+	require.Equal(t, 4, e.RanksPerNode)
 	r.Weft = same(600)
 	bounds, err := s.bounds(r)
 	require.NoError(t, err)
@@ -317,6 +319,40 @@ func TestReckon(t *testing.T) {
 	cancel()
 	_, err = Reckon(ctx, c, "efa")
 	require.ErrorIs(t, err, context.Canceled)
+}
+
+// What is taken for many ranks is not much worse than the best that the simulator knows.
+func TestManyRanksAreChosenFor(t *testing.T) {
+	c := Config{
+		Collectives: []schedule.Collective{
+			schedule.CollectiveBcast, schedule.CollectiveReduce, schedule.CollectiveAllreduce,
+			schedule.CollectiveAllgather, schedule.CollectiveReduceScatter, schedule.CollectiveAlltoall,
+		},
+		Ranks: []int{64}, Sizes: []int{8, 4096, 1 << 20},
+	}
+	r, err := Reckon(context.Background(), c, "efa")
+	require.NoError(t, err)
+	for _, one := range r.Results {
+		best, taken := math.Inf(1), 0.0
+		for _, a := range one.Algorithms {
+			best = min(best, a.Predicted)
+			if a.Name == one.Algorithm {
+				taken = a.Predicted
+			}
+		}
+		require.Positive(t, taken)
+		require.Less(t, taken, 1.5*best, "%s of %d bytes on %d ranks by %s", one.Collective, one.Bytes, one.Ranks, one.Algorithm)
+	}
+}
+
+// Calls of which the pieces would be too many are cut into fewer.
+func TestReckonLong(t *testing.T) {
+	c := Config{Collectives: []schedule.Collective{schedule.CollectiveGather}, Ranks: []int{16384}, Sizes: []int{16 << 20}}
+	r, err := Reckon(context.Background(), c, "efa")
+	require.NoError(t, err)
+	for _, a := range r.Results[0].Algorithms {
+		require.Positive(t, a.Predicted, a.Name)
+	}
 }
 
 func TestSizes(t *testing.T) {

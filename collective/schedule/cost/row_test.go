@@ -1,0 +1,88 @@
+package cost_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weft-go/weft/collective/schedule"
+	"github.com/weft-go/weft/collective/schedule/cost"
+)
+
+func row(t *testing.T, network cost.Network, calls ...schedule.Call) [][]time.Duration {
+	t.Helper()
+	ends, err := cost.Row(calls, 1, network)
+	require.NoError(t, err)
+	require.Len(t, ends, len(calls))
+	return ends
+}
+
+// A row of one call, of which ranks know all beforehand, is that call.
+func TestRowOfOne(t *testing.T) {
+	for _, size := range []int{1, 2, 5, 8} {
+		for _, call := range calls(size, 1000) {
+			network := cost.EFA()
+			network.RanksPerNode, network.CoresPerNode = 8, 2
+			network.Notice = network.LocalOverhead // as is LocalReceive
+			want, err := cost.Cost(call, 1, network)
+			require.NoError(t, err)
+			last := time.Duration(0)
+			for _, end := range row(t, network, call)[0] {
+				last = max(last, end)
+			}
+			require.Equal(t, want, last, "%+v", call)
+		}
+	}
+}
+
+// Number by number, what there is beside the plans.
+func TestRow(t *testing.T) {
+	const bytes = 100
+	bcast := callOf(schedule.CollectiveBcast, schedule.Tree, 2, bytes)
+	bcast.InPlace = true
+	barrier := callOf(schedule.CollectiveBarrier, schedule.Dissemination, 2, 0)
+	us := time.Microsecond
+
+	network := cost.Network{RanksPerNode: 2, Call: us}
+	require.Equal(t, [][]time.Duration{{us, us}, {2 * us, 2 * us}}, row(t, network, bcast, bcast))
+	// Two ranks on one core.
+	network.CoresPerNode = 1
+	require.Equal(t, []time.Duration{us, 2 * us}, row(t, network, bcast)[0])
+	// The result is copied to who gets one.
+	network = cost.Network{RanksPerNode: 2, Handed: true, CopyRate: 1e9}
+	require.Equal(t, []time.Duration{0, bytes}, row(t, network, bcast)[0])
+	// Both tell, and hear.
+	network = cost.Network{RanksPerNode: 2, Notice: us, LocalOverhead: time.Hour, LocalReceive: time.Hour}
+	require.Equal(t, []time.Duration{2 * us, 2 * us}, row(t, network, barrier)[0])
+	// Rank 1 says that it is ready, and rank 0 hears that before it puts.
+	network = cost.Network{RanksPerNode: 2, Notice: us, Slot: bytes - 1}
+	require.Equal(t, []time.Duration{2 * us, 2 * us}, row(t, network, bcast)[0])
+	network.Slot = bytes
+	require.Equal(t, []time.Duration{0, 0}, row(t, network, bcast)[0])
+	// Each second time it says that it is done, which rank 0 takes in two calls later.
+	require.Equal(t, [][]time.Duration{{0, 0}, {0, us}, {0, us}, {2 * us, 3 * us}}, row(t, network, bcast, bcast, bcast, bcast))
+	// Whoever has waited has to get a core.
+	network = cost.Network{RanksPerNode: 2, CoresPerNode: 1, LocalLatency: us, Wake: 10 * us}
+	require.Equal(t, []time.Duration{us, 11 * us}, row(t, network, bcast)[0])
+}
+
+func TestRowErrors(t *testing.T) {
+	call := callOf(schedule.CollectiveBarrier, schedule.Dissemination, 2, 0)
+	var argument *schedule.ArgumentError
+	_, err := cost.Row(nil, 1, cost.Network{})
+	require.ErrorAs(t, err, &argument)
+	_, err = cost.Row(make([]schedule.Call, 16), 1, cost.Network{})
+	require.ErrorAs(t, err, &argument)
+	other := call
+	other.Size = 3
+	_, err = cost.Row([]schedule.Call{call, other}, 1, cost.Network{})
+	require.EqualError(t, err, "schedule: size 3, want 2, as in the first call")
+	_, err = cost.Row([]schedule.Call{call}, 0, cost.Network{})
+	require.ErrorAs(t, err, &argument)
+	var network *cost.NetworkError
+	for _, bad := range []cost.Network{{Wake: -1}, {Call: -1}, {Notice: -1}, {Slot: -1}} {
+		_, err = cost.Row([]schedule.Call{call}, 1, bad)
+		require.ErrorAs(t, err, &network)
+	}
+}
