@@ -23,7 +23,8 @@ PKG       ?= ./...# which packages to test
 TESTFLAGS ?=# more flags for go test, such as -run=TestName
 TIMEOUT   ?= 8m# for the tests of one package
 export FUZZTIME ?= 60s# for one fuzz target
-BENCHFLAGS ?=# flags for the benchmark program
+BENCHFLAGS ?=# more flags for weft bench
+MACHINE   ?= $(shell uname -n)# its name in bench/results
 
 LINT := go tool -modfile=$(CURDIR)/tools/go.mod golangci-lint
 
@@ -143,8 +144,9 @@ fmt: ## format the code as lint wants it
 	@set -e; for module in $(MODULES) bootstrap/etcd docker; do (cd $$module && $(LINT) fmt); done
 
 .PHONY: bench
-bench: setup ## measure against the same calls in C, and print the ratios
-	go run ./bench $(BENCHFLAGS)
+bench: RUN := bench/results/$(shell date -u +%F)-$(MACHINE)
+bench: build ## measure all targets beside their baselines, into bench/results/DATE-MACHINE.json and .html
+	bin/weft bench --json $(RUN).json --html $(RUN).html $(BENCHFLAGS)
 
 # make test does the same with a tenth of the messages, on tcp.
 export SOAK_CONNECTIONS SOAK_MESSAGES SOAK_TIME SOAK_PROVIDERS

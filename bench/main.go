@@ -1,112 +1,65 @@
-// Command bench measures weft against the same work done in C, on this machine,
-// and prints the ratios that weft's targets are about.
-//
-// Each benchmark runs as rounds that alternate with its baselines, because only
-// what runs under the same load can be compared. A target that is missed is
-// reported and no failure; a benchmark that cannot run is one.
+// Command bench is weft bench with fewer flags, for work on weft: it compiles faster. See
+// docs/PERFORMANCE.md.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"regexp"
+	"strings"
 	"syscall"
 
 	"github.com/weft-go/weft/internal/bench"
+	"github.com/weft-go/weft/internal/bench/report"
+	"github.com/weft-go/weft/internal/bench/suite"
 )
 
 func main() {
-	playPart()
+	suite.PlayPart()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := runBenchmarks(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	err := run(ctx)
 	stop()
-	os.Exit(code)
-}
-
-// playPart does not return in a process that has a part in a benchmark: a Go side, or a
-// rank, is this program, started by itself.
-func playPart() {
-	switch {
-	case len(os.Args) < 2:
-	case os.Args[1] == rankCommand:
-		os.Exit(rankMain(os.Args[2:], os.Stdout, os.Stderr))
-	case os.Args[1] == sideCommand:
-		os.Exit(sideMain(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
 	}
 }
 
-// runBenchmarks is the program without the process around it.
-func runBenchmarks(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	pattern := flags.String("run", "", "only the benchmarks whose name matches this `regexp`")
-	rounds := flags.Int("rounds", 7, fmt.Sprintf("`number` of rounds, at least %d", bench.LeastRounds))
-	folder := flags.String("profile", "", "after the rounds, run weft once more and write profiles of both sides to this `folder`")
-	file := flags.String("json", "", "write the results to this `file` too")
-	if err := flags.Parse(args); err != nil {
-		return 2
-	}
+func run(ctx context.Context) error {
+	pattern := flag.String("run", "", "only the benchmarks whose name matches this `regexp`")
+	rounds := flag.Int("rounds", suite.DefaultRounds, fmt.Sprintf("`number` of rounds, at least %d", bench.LeastRounds))
+	folder := flag.String("profile", "", "after the rounds, run weft once more and write profiles of both sides to this `folder`")
+	file := flag.String("json", "", "write the results to this `file` too")
+	flag.Parse()
 	match, err := regexp.Compile(*pattern)
 	switch {
 	case err != nil:
-		fmt.Fprintf(stderr, "bench: -run: %v\n", err)
-		return 2
+		return fmt.Errorf("-run: %w", err)
 	case *rounds < bench.LeastRounds:
-		fmt.Fprintf(stderr, "bench: -rounds %d: a median needs at least %d\n", *rounds, bench.LeastRounds)
-		return 2
-	case flags.NArg() > 0:
-		fmt.Fprintf(stderr, "bench: %q is not a flag\n", flags.Arg(0))
-		return 2
+		return fmt.Errorf("-rounds is %d, it must be at least %d, for a median", *rounds, bench.LeastRounds)
+	case flag.NArg() > 0:
+		return fmt.Errorf("%q is not a flag", flag.Arg(0))
 	}
-	chosen := matching(benchmarks(), match)
-	if len(chosen) == 0 {
-		fmt.Fprintf(stderr, "bench: no benchmark matches %q; there are:\n", *pattern)
-		for _, b := range benchmarks() {
-			fmt.Fprintf(stderr, "  %s\n", b.name())
-		}
-		return 2
+	document, err := suite.Run(ctx, suite.Config{
+		Match: match, Rounds: *rounds, Profile: *folder, Command: strings.Join(os.Args, " "),
+		Finished: func(all, done int, r *report.Result) { fmt.Fprintf(os.Stderr, "[%d/%d] %s\n", done, all, r.Brief()) },
+	})
+	if document == nil {
+		return err
 	}
-
-	tools, err := newTools(ctx)
-	if err != nil {
-		fmt.Fprintf(stderr, "bench: %v\n", err)
-		return 1
-	}
-	defer tools.close()
-	if *folder != "" {
-		if err := os.MkdirAll(*folder, 0o755); err != nil {
-			fmt.Fprintf(stderr, "bench: -profile: %v\n", err)
-			return 1
-		}
-	}
-	document := report{Environment: bench.Describe(ctx), Rounds: *rounds}
-	document.Environment.Print(stdout)
-	code := 0
-	for _, b := range chosen {
-		result := b.run(ctx, tools, *rounds)
-		result.print(stdout)
-		if result.failed() {
-			code = 1
-		} else if *folder != "" {
-			files, err := b.profile(ctx, tools, *folder)
-			if err != nil {
-				fmt.Fprintf(stderr, "bench: profile of %s: %v\n", b.name(), err)
-				code = 1
-			} else {
-				fmt.Fprintf(stdout, "%s: profiles in %s\n", b.name(), files)
-			}
-		}
-		document.Results = append(document.Results, result)
-	}
+	errs := []error{err, document.Print(os.Stdout)}
 	if *file != "" {
-		if err := document.write(*file); err != nil {
-			fmt.Fprintf(stderr, "bench: %v\n", err)
-			return 1
-		}
+		errs = append(errs, document.Write(*file))
 	}
-	return code
+	if n := document.Failures(); n > 0 {
+		errs = append(errs, fmt.Errorf("%d benchmarks failed", n))
+	}
+	if document.Interrupted {
+		errs = append(errs, errors.New("interrupted"))
+	}
+	return errors.Join(errs...)
 }

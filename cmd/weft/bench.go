@@ -14,10 +14,10 @@ import (
 	"github.com/weft-go/weft/collective/schedule"
 	"github.com/weft-go/weft/fabric"
 	"github.com/weft-go/weft/internal/bench"
-	"github.com/weft-go/weft/internal/bench/job"
 )
 
 type benchCommand struct {
+	All        suiteCommand      `cmd:"" default:"withargs" help:"Measure all of weft's targets beside their baselines: what weft bench does without a command, with these flags."`
 	Collective collectiveCommand `cmd:"" help:"Measure the collectives beside Open MPI's, and beside what the network allows."`
 }
 
@@ -171,14 +171,6 @@ func (c *collectiveCommand) tell(t *terminal, report *survey.Report) error {
 	}
 	return nil
 }
-
-// rankCommand is what weft bench starts.
-type rankCommand struct {
-	Arguments []string `arg:"" passthrough:""`
-}
-
-// Run plays a rank.
-func (c *rankCommand) Run(t *terminal) error { return job.Play(c.Arguments, t.stdout) }
 
 // availableMemory is what programs may have on this machine, in bytes, or 0 if it does not
 // say.

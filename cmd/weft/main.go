@@ -8,6 +8,7 @@
 //	weft info                        what this machine can use, and why
 //	weft doctor                      what keeps this machine from using EFA
 //	weft run -n N -- COMMAND         run a job of N processes on this machine
+//	weft bench                       measure weft beside C, Open MPI and Go's TCP
 //	weft bench collective            measure what ranks do together on this machine
 //
 // Without --listen, recv and ping --serve listen on 127.0.0.1:7465, which
@@ -47,6 +48,12 @@
 // one fails, or weft run ends in any way, the others end, with all that is in their
 // process groups.
 //
+// weft bench runs weft and its baselines in turn, in processes of their own: the same calls in
+// C, which it compiles with cc and pkg-config, libfabric's fi_pingpong, Open MPI and Go's TCP.
+// What is not on this machine is told as absent. It prints a table, writes JSON and a page of
+// HTML with plots if asked to, and with --compare says what has changed significantly since an
+// earlier run, or between two. What it has measured when it is interrupted, it still writes.
+//
 // weft bench collective starts jobs of ranks on this machine, in rounds, beside the same
 // calls of Open MPI where there is one, and beside what a message and a byte take two of the
 // ranks: its table has medians, and ratios with those of the single rounds behind them.
@@ -74,6 +81,8 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/weft-go/weft/internal/bench/suite"
 )
 
 const description = `Carry files between machines over libfabric, and see what a machine can use.
@@ -102,9 +111,8 @@ type commandLine struct {
 	Doctor  doctorCommand `cmd:"" help:"Say what keeps this machine from using EFA, and what to do about it."`
 	Ask     askCommand    `cmd:"" hidden:"" help:"Ask libfabric what it has, for weft doctor."`
 	Run     runCommand    `cmd:"" help:"Run a command as the ranks of a job on this machine."`
-	Bench   benchCommand  `cmd:"" help:"Measure what ranks do together on this machine."`
+	Bench   benchCommand  `cmd:"" help:"Measure weft beside C, Open MPI and Go's TCP on this machine."`
 	Keep    keepCommand   `cmd:"" hidden:"" help:"End the job of a weft run that is gone."`
-	Rank    rankCommand   `cmd:"" hidden:"" help:"Be a rank of a weft bench."`
 	Verbose bool          `short:"v" help:"Log what is chosen and done to stderr."`
 
 	Version kong.VersionFlag `help:"Print the versions of weft and of libfabric."`
@@ -121,7 +129,10 @@ type terminal struct {
 // the error that ends the command says it all.
 func (t *terminal) warn() { t.level.Set(min(t.level.Level(), slog.LevelWarn)) }
 
-func main() { os.Exit(run(os.Args[1:])) }
+func main() {
+	suite.PlayPart()
+	os.Exit(run(os.Args[1:]))
+}
 
 func run(args []string) int {
 	t := &terminal{stdout: os.Stdout, stderr: os.Stderr}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/weft-go/weft/internal/bench"
+	"github.com/weft-go/weft/internal/bench/report"
+	"github.com/weft-go/weft/internal/bench/suite"
+)
+
+type suiteCommand struct {
+	Match   string `name:"run" placeholder:"REGEXP" help:"Only the benchmarks whose name matches."`
+	Rounds  int    `default:"7" placeholder:"N" help:"How often each is measured in turn with its baselines, at least 5 times (7)."`
+	Quick   bool   `help:"Fewer benchmarks with fewer messages, for a look; the report says so."`
+	Names   bool   `help:"Only print the names of the benchmarks."`
+	JSON    string `placeholder:"FILE" help:"Write the results to a file, too."`
+	HTML    string `placeholder:"FILE" help:"Write a page with tables and plots, which needs nothing else."`
+	Profile string `placeholder:"FOLDER" help:"After the rounds have weft run once more, and write profiles."`
+	Compare string `placeholder:"OLD" help:"Say what has changed since the run in this JSON file."`
+	File    string `arg:"" optional:"" placeholder:"NEW.json" help:"A run that was written, to be printed or compared; then nothing is measured."`
+}
+
+// Run measures, or compares what was measured.
+func (c *suiteCommand) Run(t *terminal) error {
+	match, err := regexp.Compile(c.Match)
+	switch {
+	case c.File != "" && c.JSON != "":
+		return &usageError{fmt.Sprintf("--json is for what is measured, and %q has been", c.File)}
+	case err != nil:
+		return &usageError{fmt.Sprintf("--run: %v", err)}
+	case c.Rounds < bench.LeastRounds:
+		return &usageError{fmt.Sprintf("--rounds is %d, it must be at least %d, for a median", c.Rounds, bench.LeastRounds)}
+	}
+	// Rather now than when all is measured.
+	for _, file := range []struct{ flag, name string }{{"--json", c.JSON}, {"--html", c.HTML}} {
+		if _, err := os.Stat(filepath.Dir(file.name)); err != nil {
+			return fmt.Errorf("cannot write %s %q: there is no such folder", file.flag, file.name)
+		}
+	}
+	var before *report.Report
+	if c.Compare != "" {
+		if before, err = report.Read(c.Compare); err != nil {
+			return fmt.Errorf("cannot compare: %w", err)
+		}
+	}
+	if c.File != "" {
+		after, err := report.Read(c.File)
+		switch {
+		case errors.Is(err, os.ErrNotExist):
+			return &usageError{fmt.Sprintf("%q is neither collective nor the file of a run; see weft bench --help", c.File)}
+		case err != nil:
+			return err
+		}
+		return c.tell(t, after, before)
+	}
+	if c.Names {
+		for _, name := range suite.Names(c.Quick) {
+			fmt.Fprintln(t.stdout, name)
+		}
+		return nil
+	}
+	ctx, stop := interruptible()
+	defer stop()
+	var b steps
+	after, err := suite.Run(ctx, suite.Config{
+		Match: match, Rounds: c.Rounds, Quick: c.Quick, Profile: c.Profile, Command: commandText(os.Args),
+		Progress: b.show,
+		Finished: func(all, done int, r *report.Result) {
+			if !onTerminal() {
+				fmt.Fprintf(t.stderr, "[%d/%d] %s\n", done, all, r.Brief())
+			}
+		},
+	})
+	b.finish()
+	var none *suite.NoMatchError
+	if errors.As(err, &none) {
+		return &usageError{fmt.Sprintf("--run: %v; --names prints all", err)}
+	}
+	if after == nil {
+		return err
+	}
+	if told := c.tell(t, after, before); told != nil {
+		return told
+	}
+	switch n := after.Failures(); {
+	case after.Interrupted:
+		return errInterrupted
+	case n > 0:
+		return fmt.Errorf("%d of %d benchmarks failed; the table says why", n, len(after.Results))
+	}
+	return err
+}
+
+// commandText is a command line as a shell takes it.
+func commandText(args []string) string {
+	var words []string
+	for _, a := range args {
+		if strings.ContainsFunc(a, func(r rune) bool { return strings.ContainsRune(" \t\n|&;<>()$`\\\"'*?[]#~!{}", r) }) || a == "" {
+			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+		words = append(words, a)
+	}
+	return strings.Join(words, " ")
+}
+
+// tell prints and writes a run, and what has changed since the one before, if there is one.
+func (c *suiteCommand) tell(t *terminal, after, before *report.Report) error {
+	var changes *report.Changes
+	if c.File == "" || before == nil {
+		if err := after.Print(t.stdout); err != nil {
+			return err
+		}
+	}
+	if before != nil {
+		compared := report.Compare(before, after)
+		changes = &compared
+		if err := changes.Print(t.stdout); err != nil {
+			return err
+		}
+	}
+	if c.JSON != "" {
+		if err := after.Write(c.JSON); err != nil {
+			return fmt.Errorf("cannot write --json: %w", err)
+		}
+	}
+	if c.HTML != "" {
+		if err := after.WriteHTML(c.HTML, changes); err != nil {
+			return fmt.Errorf("cannot write --html: %w", err)
+		}
+	}
+	return nil
+}
