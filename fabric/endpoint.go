@@ -29,7 +29,7 @@ type Endpoint struct {
 	neighbour  neighbour
 	abandoned  bool   // its operations were given up
 	severed    bool   // closed in libfabric only
-	unread     *waste // where messages go that nobody has received
+	spill      *waste // where messages go that do not fit, or that nobody has received
 	awaited    bool   // something was deferred that has to do with it
 }
 
@@ -70,6 +70,9 @@ func (e *Endpoint) activate(send, receive *CompletionQueue) error {
 	}
 	e.undirected = undirected(e.domain.info)
 	e.registered = registered(e.Info())
+	if spills(e.Info()) {
+		e.spill = scratch.take()
+	}
 	e.batch(batches(core(e.provider), LibraryVersion()))
 	switch core(e.provider) {
 	case "sockets":
