@@ -53,6 +53,11 @@ func (e *Endpoint) Enable(v *AddressVector, q *CompletionQueue, ev *EventQueue) 
 // activate is the end of enabling: everything is bound. send and receive are the
 // queues of the two directions; one of them may be nil.
 func (e *Endpoint) activate(send, receive *CompletionQueue) error {
+	if core(e.provider) == "shm" {
+		if err := e.takeFreeName(); err != nil {
+			return err
+		}
+	}
 	if code := e.raw.Enable(); code != 0 {
 		return fail("fi_enable", e.provider, int(code))
 	}
