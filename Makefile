@@ -79,7 +79,7 @@ test-hosts: testreport ## run the tests between hosts, which are network namespa
 
 # Tests of processes that are killed, cut off or written in C: what happens there
 # happens in the other process, and with the race detector they take long.
-OTHERS := -skip='^Test(Interop|HostVanishes|PeerIsRestarted|PeerIsKilled|PeerIsKilledInLongWrite|ShmLostPeers|ReceiverIsKilled|SenderIsKilled|ReceiverIsInterrupted|SenderIsInterrupted|ScriptsOnEachProvider|RankIsKilled|Processes|Ring|Faults|BenchScripts|RanksMeasure|OpenMPIMeasures|JobFails|DocPrograms)$$'
+OTHERS := -skip='^Test(Interop|ClosePrograms|HostVanishes|PeerIsRestarted|PeerIsKilled|PeerIsKilledInLongWrite|ShmLostPeers|ReceiverIsKilled|SenderIsKilled|ReceiverIsInterrupted|SenderIsInterrupted|ScriptsOnEachProvider|RankIsKilled|Processes|Ring|Faults|BenchScripts|RanksMeasure|OpenMPIMeasures|JobFails|DocPrograms)$$'
 
 # The code in Go is the same for all providers but for how it waits: of these, on sockets
 # it blocks, and on shm it spins, or naps.
@@ -164,6 +164,12 @@ FLOOD_MESSAGES ?= 1000000
 soak-flood: setup ## FLOOD_MESSAGES=1000000 that nobody receives at first, in both modes of matching
 	SOAK_FLOOD=$(FLOOD_MESSAGES) WEFT_TEST_PROVIDERS=$(FLOOD_PROVIDERS) \
 		go test ./comm/ -run='^TestUnexpectedIs(Bounded|Counted)$$' -count=1 -timeout=0 -v
+
+# make test does the same with 40 programs on each provider.
+.PHONY: soak-closing
+soak-closing: export WEFT_TEST_PROVIDERS = $(if $(SOAK_PROVIDERS),$(SOAK_PROVIDERS),sockets,tcp,shm)
+soak-closing: setup ## SOAK_PROGRAMS=5000 that open, use and close endpoints and what they need, in any order
+	SOAK_PROGRAMS=$(or $(SOAK_PROGRAMS),5000) go test ./fabric/ -run='^TestClosePrograms$$' -count=1 -timeout=0 -v
 
 # make test does the same with four ranks and a little of everything. SOAK_PROVIDERS=efa is
 # the emulated device, of which WEFT_EFA_DROP and the like are the faults.

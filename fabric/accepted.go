@@ -41,6 +41,15 @@ func acceptedAt(name []byte, mine func(peer socketName) bool) (list accepted, li
 	return list, listening
 }
 
+// stopListening has nobody else accepted at an address.
+func stopListening(name []byte) {
+	eachSocket(func(fd int) {
+		if at, listens := streamAt(fd, name); at && listens {
+			_ = unix.Shutdown(fd, unix.SHUT_RDWR)
+		}
+	})
+}
+
 // acceptedBy lists the connections of an endpoint, which all end with it.
 func acceptedBy(e *Endpoint) accepted {
 	// Contexts and connected endpoints listen to nobody, and have no vector.

@@ -62,7 +62,7 @@ func (i *Info) Receive() ReceiveAttributes {
 	return ReceiveAttributes{
 		Capabilities: Capabilities(i.a.RxCaps), Mode: Mode(i.a.RxMode), Flags: OpFlags(i.a.RxFlags),
 		Order: Order(i.a.RxOrder), Completions: Order(i.a.RxCompletionOrder),
-		Queue: i.a.RxSize, Vectors: i.a.RxVectors, Buffered: i.a.BufferedReceive,
+		Queue: i.a.RxSize, Vectors: receiveVectors(i), Buffered: i.a.BufferedReceive,
 	}
 }
 

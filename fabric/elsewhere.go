@@ -34,6 +34,7 @@ type (
 )
 
 func acceptedAt([]byte, func(socketName) bool) (accepted, bool) { return nil, false }
+func stopListening([]byte)                                      {}
 func acceptedBy(*Endpoint) accepted                             { return nil }
 func (accepted) shutDown(func())                                {}
 func (accepted) closeLeft()                                     {}

@@ -29,7 +29,7 @@ type Endpoint struct {
 	neighbour  neighbour
 	abandoned  bool   // its operations were given up
 	severed    bool   // closed in libfabric only
-	unread     *waste // where messages go that nobody has received
+	spill      *waste // where messages go that do not fit, or that nobody has received
 	awaited    bool   // something was deferred that has to do with it
 }
 
@@ -53,6 +53,11 @@ func (e *Endpoint) Enable(v *AddressVector, q *CompletionQueue, ev *EventQueue) 
 // activate is the end of enabling: everything is bound. send and receive are the
 // queues of the two directions; one of them may be nil.
 func (e *Endpoint) activate(send, receive *CompletionQueue) error {
+	if core(e.provider) == "shm" {
+		if err := e.takeFreeName(); err != nil {
+			return err
+		}
+	}
 	if code := e.raw.Enable(); code != 0 {
 		return fail("fi_enable", e.provider, int(code))
 	}
@@ -70,6 +75,9 @@ func (e *Endpoint) activate(send, receive *CompletionQueue) error {
 	}
 	e.undirected = undirected(e.domain.info)
 	e.registered = registered(e.Info())
+	if spills(e.Info()) {
+		e.spill = scratch.take()
+	}
 	e.batch(batches(core(e.provider), LibraryVersion()))
 	switch core(e.provider) {
 	case "sockets":

@@ -52,7 +52,10 @@ func (e *Endpoint) Close() error {
 		if err := fail("fi_close of endpoint", e.provider, int(e.closeRaw())); err != nil {
 			return err
 		}
-		e.freeUnread()
+		if e.spill != nil {
+			e.spill.give()
+			e.spill = nil
+		}
 		if err := e.endGroups(true); err != nil {
 			return err
 		}

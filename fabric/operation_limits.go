@@ -16,6 +16,11 @@ func (e *Endpoint) wrong(op *Op) (Errno, string) {
 	if e.registered && op.unregistered() {
 		return errnoInvalid, "a buffer here must be registered, and have its descriptor with it"
 	}
+	if e.spilling(op) {
+		if why := tooManyBuffers(op); why != "" {
+			return errnoInvalid, why
+		}
+	}
 	if errno, why := e.connection.refuses(e, kinds[op.Kind].receive); errno != 0 {
 		return errno, why
 	}

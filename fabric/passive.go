@@ -218,6 +218,8 @@ func (p *PassiveEndpoint) endSilent() {
 	if code != 0 || core(p.provider) == "sockets" {
 		return
 	}
+	// Each look would accept one more of those that wait.
+	stopListening(name)
 	silent, _ := acceptedAt(name, p.heardOf)
 	silent.shutDown(p.events.drain)
 }

@@ -55,6 +55,7 @@ type slot struct {
 	pinned     uint8             // buffers
 	pinners    [2]runtime.Pinner // of pinnerRoom each
 	base       uintptr           // of the buffer of a multi-receive
+	room       int               // of a receive: what is longer does not fit
 }
 
 // pinnerRoom is how many pointers a runtime.Pinner holds in itself. From the
@@ -334,6 +335,9 @@ func (q *CompletionQueue) finish(t *cgo.Turn, c *cgo.Completion, out *Completion
 			last = c.Flags&cgo.FlagMultiReceive != 0
 			out.Released = last
 		}
+	}
+	if out.Len > s.room {
+		s.spilled(q, out, out.Len)
 	}
 	if c.Err != 0 {
 		out.Err = q.failure(t, c, s)

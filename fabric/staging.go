@@ -21,6 +21,10 @@ func (e *Endpoint) stage(op *Op, c *cgo.Op, x *cgo.Extra) bool {
 	if e.registered && op.unregistered() {
 		return true
 	}
+	spills := e.spilling(op)
+	if spills && tooManyBuffers(op) != "" {
+		return true
+	}
 	kind := &kinds[op.Kind]
 	if e.connection.restricted.Load() {
 		if errno, _ := e.connection.refuses(e, kind.receive); errno != 0 {
@@ -33,6 +37,10 @@ func (e *Endpoint) stage(op *Op, c *cgo.Op, x *cgo.Extra) bool {
 	if !plain {
 		extend(op, c, x)
 	}
+	room := noLimit
+	if spills {
+		room = e.addSpill(op, c, x)
+	}
 	if !kind.inject {
 		q := e.queue(op.Kind)
 		if q == nil {
@@ -43,12 +51,14 @@ func (e *Endpoint) stage(op *Op, c *cgo.Op, x *cgo.Extra) bool {
 			if !ok {
 				return true
 			}
+			q.table[index].room = room
 			c.Slot, c.Token = q.slots.Address(int(index)), uint64(op.Claimed)
 		} else {
 			if len(q.free) == 0 {
 				return false
 			}
 			index, token := q.take(e, op)
+			q.table[index].room = room
 			c.Slot, c.Token = q.slots.Address(int(index)), uint64(token)
 		}
 	}

@@ -33,15 +33,10 @@ const (
 // for it moves what is under way here as well.
 func (e *Endpoint) receiveUnread() {
 	q := e.receive
-	if olderThanTwo || core(e.provider) != "shm" || q == nil || !q.roomForUnread() {
+	if olderThanTwo || core(e.provider) != "shm" || q == nil || e.spill == nil || !q.roomForUnread() {
 		return
 	}
-	if e.unread == nil {
-		if e.unread = scratch.take(); e.unread == nil {
-			return
-		}
-	}
-	defer e.unread.empty()
+	defer e.spill.empty()
 	for kind := range unreadKinds {
 		e.postUnread(q, kind, unreadAtOnce)
 	}
@@ -86,20 +81,12 @@ func (e *Endpoint) postUnread(q *CompletionQueue, kind, count int) {
 		for i := range n {
 			e.turn.Ops[i] = cgo.Op{
 				Kind: kinds[k.op].code, Peer: uint64(AddressAny), Ignore: ^uint64(0),
-				Buf: address(e.unread.memory), Len: uint64(len(e.unread.memory)), Slot: q.unread.Address(kind), Token: k.token,
+				Buf: address(e.spill.memory), Len: uint64(len(e.spill.memory)), Slot: q.unread.Address(kind), Token: k.token,
 			}
 		}
 		// With nothing to read, it makes no progress.
 		e.turn.Take(n, 0, 0, 0)
 		count -= n
-	}
-}
-
-// freeUnread lets go of the memory, once libfabric has closed the endpoint.
-func (e *Endpoint) freeUnread() {
-	if e.unread != nil {
-		e.unread.give()
-		e.unread = nil
 	}
 }
 

@@ -34,20 +34,17 @@ var known = map[string][]Deviation{
 		{Case: "mr/several buffers/second", Reason: "peers reach the first buffer of a registration only"},
 	},
 	"tcp": {
-		{Case: "cq/error of one/truncated", Before: version2, Reason: "the message after a truncated one does not arrive"},
 		{Case: "unexpected/* in reverse", From: version2, Reason: "a receive for one of more than 64 unexpected messages waits until earlier ones are taken (FI_TCP_MAX_SAVED)"},
 		{Case: "cntr/failed operation", Reason: "failures are not counted"},
 		{Case: "cntr/remote writes", From: version2, Reason: "accesses of a peer to memory are not counted, though the provider says that it has FI_RMA_EVENT"},
 	},
 	// What "tcp" stands for before 2.0; afterwards there are both.
 	"tcp;ofi_rxm": {
-		{Case: "cq/error of one/truncated", Before: version2, Reason: "the message after a truncated one does not arrive"},
 		{Case: "cntr/failed operation", Reason: "failures are not counted"},
 		{Case: "multi-recv/minimum", From: version2, Reason: "fi_getopt does not look at what was set"},
 	},
 	// In 1.17 alone; the tcp of 2.x was made of it.
 	"net": {
-		{Case: "cq/error of one/truncated", Reason: "the message after a truncated one does not arrive"},
 		{Case: "unexpected/* in reverse", Reason: "a receive for one of more than 64 unexpected messages waits until earlier ones are taken"},
 		{Case: "cntr/failed operation", Reason: "failures are not counted"},
 		{Case: "cntr/remote writes", Reason: "accesses of a peer to memory are not counted, though the provider says that it has FI_RMA_EVENT"},

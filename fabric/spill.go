@@ -1,0 +1,94 @@
+package fabric
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/weft-go/weft/cgo"
+)
+
+// Some providers go wrong where a message does not fit its receive: shm copies a
+// long one for ever (libfabric 1.x), or ends the process or never completes it
+// (2.1), and tcp and net of 1.17 deliver nothing more from that sender, or end the
+// process. So receives there have one more buffer, behind those of the program,
+// which has room for everything, and weft finds by the length what did not fit.
+
+// spillVectors is how many buffers a receive has with those providers, the one for
+// what does not fit included.
+const spillVectors = 4
+
+// noLimit is the room of a receive of which the provider finds by itself that a
+// message does not fit.
+const noLimit = math.MaxInt
+
+// spills says of endpoints that their receives need a buffer for what does not fit.
+func spills(i *Info) bool {
+	p := i.Provider()
+	return i.Endpoint() == ReliableDatagram && i.MemoryMode()&LocalRegistration == 0 &&
+		(p == "shm" || p == "net" || strings.HasSuffix(p, ";ofi_rxm"))
+}
+
+// receiveVectors is how many buffers the program can give to a receive.
+func receiveVectors(i *Info) uint64 {
+	if spills(i) {
+		return min(i.a.RxVectors, spillVectors-1)
+	}
+	return i.a.RxVectors
+}
+
+// spilling says that an operation is a receive with a buffer more. A peek has none,
+// and a buffer for several messages can have none: it must be long enough.
+func (e *Endpoint) spilling(op *Op) bool {
+	return e.spill != nil && kinds[op.Kind].receive && op.Flags&(MultiReceive|Peek|Discard) == 0
+}
+
+// tooManyBuffers says why a receive leaves no room for one buffer more, or nothing.
+func tooManyBuffers(op *Op) string {
+	const most = spillVectors - 1
+	full := 0
+	for _, b := range op.Vector {
+		if len(b) > 0 {
+			full++
+		}
+	}
+	if full <= most {
+		return ""
+	}
+	return "a receive has at most " + strconv.Itoa(most) + " buffers here, not " + strconv.Itoa(full)
+}
+
+// addSpill gives a receive the buffer for what does not fit, and returns how long
+// the others are.
+func (e *Endpoint) addSpill(op *Op, c *cgo.Op, x *cgo.Extra) (room int) {
+	if c.Extra == nil {
+		c.Extra = x
+		x.Flags, x.Data, x.Vectors = 0, 0, 0
+	}
+	if x.Vectors == 0 {
+		x.Vectors = 1
+		x.Vector[0], x.Descriptor[0] = cgo.Vector{Base: c.Buf, Len: c.Len}, c.Descriptor
+	}
+	n := 0
+	for i, v := range x.Vector[:x.Vectors] {
+		if v.Len > 0 {
+			x.Vector[n], x.Descriptor[n] = v, x.Descriptor[i]
+			room += int(v.Len)
+			n++
+		}
+	}
+	x.Vector[n] = cgo.Vector{Base: address(e.spill.memory), Len: uint64(len(e.spill.memory))}
+	x.Descriptor[n] = 0
+	x.Vectors = uint64(n + 1)
+	return room
+}
+
+// spilled makes the completion of a receive the failure that it is: a message of
+// length bytes did not fit.
+func (s *slot) spilled(q *CompletionQueue, out *Completion, length int) {
+	s.endpoint.spill.empty()
+	*out = Completion{
+		Context: s.context, Kind: s.kind, Source: AddressAny,
+		Err: &Error{Op: s.kind.String(), Provider: q.provider, Errno: errnoTruncated, Excess: length - s.room},
+	}
+}
