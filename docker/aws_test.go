@@ -44,7 +44,7 @@ func TestImageForAWS(t *testing.T) {
 	setting{
 		// Debian's libfabric brings libinfinipath, which that of AWS does not.
 		flags: []string{"--env", "IPATH_NO_BACKTRACE=1"}, command: bare,
-		want:    "problem no-device" + sockets, found: "none of them EFA", code: problem,
+		want: "problem no-device" + sockets, found: "none of them EFA", code: problem,
 		fine: "libfabric is " + libfabric,
 	}.examine(t, image)
 
