@@ -29,7 +29,7 @@ LINT := go tool -modfile=$(CURDIR)/tools/go.mod golangci-lint
 
 # Modules of their own, so that what they need is not asked of who uses weft. Their
 # tests run with all the others.
-MODULES := examples/grpc
+MODULES := examples/grpc examples/tracing
 ALSO = $(if $(filter ./...,$(PKG)),$(addprefix -also=,$(MODULES)))
 
 .PHONY: help
@@ -78,7 +78,7 @@ test-hosts: testreport ## run the tests between hosts, which are network namespa
 
 # Tests of processes that are killed, cut off or written in C: what happens there
 # happens in the other process, and with the race detector they take long.
-OTHERS := -skip='^Test(Interop|HostVanishes|PeerIsRestarted|PeerIsKilled|PeerIsKilledInLongWrite|ShmLostPeers|ReceiverIsKilled|SenderIsKilled|ReceiverIsInterrupted|SenderIsInterrupted|ScriptsOnEachProvider|RankIsKilled|Processes|Ring|Faults|BenchScripts|RanksMeasure|OpenMPIMeasures|JobFails)$$'
+OTHERS := -skip='^Test(Interop|HostVanishes|PeerIsRestarted|PeerIsKilled|PeerIsKilledInLongWrite|ShmLostPeers|ReceiverIsKilled|SenderIsKilled|ReceiverIsInterrupted|SenderIsInterrupted|ScriptsOnEachProvider|RankIsKilled|Processes|Ring|Faults|BenchScripts|RanksMeasure|OpenMPIMeasures|JobFails|DocPrograms)$$'
 
 # The code in Go is the same for all providers but for how it waits: of these, on sockets
 # it blocks, and on shm it spins, or naps.
@@ -97,7 +97,7 @@ race: testreport ## run the tests with the race, pointer and cgo checks, and the
 # The same tests with Debian 13's libfabric, in a root of its own, but for the long
 # ones of the benchmarks, of jobs, of other processes and of the device itself
 # (make test PKG=... in it runs them).
-LONG := -skip='^Test(SidesUnderstandEachOther|ConnectionsCarry|BenchmarksRun|PingPongUnderFaults|PingPongBetweenContainers|SRD|SRDUnderFaults|Valgrind|JobsOfAllSizes|RanksThatDoNotJoinAreNamed|HostVanishes|PeerIsRestarted|Interop|RankIsKilled|Processes|ManyRanks|OneNodeStandsForAll|TrainingByFourRanks|Faults|BenchScripts|JobFails)$$'
+LONG := -skip='^Test(SidesUnderstandEachOther|ConnectionsCarry|BenchmarksRun|PingPongUnderFaults|PingPongBetweenContainers|SRD|SRDUnderFaults|Valgrind|JobsOfAllSizes|RanksThatDoNotJoinAreNamed|HostVanishes|PeerIsRestarted|Interop|RankIsKilled|Processes|ManyRanks|OneNodeStandsForAll|TrainingByFourRanks|Faults|BenchScripts|JobFails|DocPrograms)$$'
 .PHONY: test-libfabric-2
 test-libfabric-2: testreport ## run every test against libfabric 2.1
 	@code=0; scripts/libfabric-2 bin/testreport $(ALSO) $(LONG) -count=1 -timeout=$(TIMEOUT) $(TESTFLAGS) $(PKG) || code=1; \

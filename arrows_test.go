@@ -42,13 +42,19 @@ var rooms = map[string]room{
 	"collective/operator":      {plain: true, pure: true},
 	"bootstrap":                {imports: "internal/frame internal/keepalive internal/proof", plain: true},
 	"bootstrap/storetest":      {imports: "bootstrap", plain: true},
-	"metrics":                  {imports: "efa comm"},
+	"metrics":                  {imports: "collective collective/schedule comm efa fabric"},
 	"cmd/weft/...":             {imports: "*"},
 	"bench/...":                {imports: "*"},
+	"examples/copy":            {imports: "efa", plain: true},
+	"examples/echo":            {imports: "efa", plain: true},
+	"examples/http":            {imports: "efa", plain: true},
+	"examples/parameterserver": {imports: "bootstrap fabric", plain: true},
 	"examples/sgd":             {imports: "bootstrap collective collective/operator comm efa", plain: true},
 	"emulator":                 {plain: true},
 	"internal/bench":           {imports: "fabric", plain: true},
 	"internal/bench/job":       {imports: "internal/bench bootstrap collective collective/operator collective/schedule comm efa fabric", plain: true},
+	"internal/doctest":         {imports: "bootstrap comm efa", plain: true},
+	"internal/exampletest":     {imports: "fabric/fabrictest", plain: true},
 	"internal/frame":           {plain: true},
 	"internal/hosts":           {imports: "bootstrap collective collective/operator comm efa fabric internal/testenv", plain: true},
 	"internal/jobtest":         {plain: true},
@@ -64,7 +70,7 @@ var rooms = map[string]room{
 
 // testSupport may be imported by the tests of every package: bootstrap, since tests have
 // jobs too.
-const testSupport = "fabric/fabrictest bootstrap bootstrap/storetest internal/jobtest internal/testenv"
+const testSupport = "fabric/fabrictest bootstrap bootstrap/storetest internal/exampletest internal/jobtest internal/testenv"
 
 // impure is what a pure package must not import.
 const impure = "net os syscall time golang.org/x/sys/unix"

@@ -83,6 +83,7 @@ func (c *call) Start(p progress) {
 	}
 	c.begun = true
 	g := c.group
+	g.stats.Calls[c.shape.Collective].Begun++
 	if g.failure != nil {
 		c.fail(p, g.failure)
 		return
@@ -458,6 +459,13 @@ func (c *call) end(p progress, err error) {
 	}
 	c.exposed = nil
 	c.err = err
+	counts := &c.group.stats.Calls[c.shape.Collective]
+	if err == nil {
+		counts.Done++
+		counts.InputBytes += uint64(len(c.input))
+	} else {
+		counts.Failed++
+	}
 	c.done.Store(true)
 	c.wake(p)
 }

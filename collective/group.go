@@ -55,6 +55,7 @@ type group struct {
 	failure   error
 	drained   chan struct{}
 	draining  bool // the world is about to be closed
+	stats     Stats
 }
 
 // member is what is known of a rank, and what it knows of this one.

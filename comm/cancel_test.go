@@ -314,3 +314,40 @@ func cancelClaimed(t *testing.T, b *bed) {
 		}
 	}
 }
+
+// ending is a context that has not ended yet when it is first asked.
+type ending struct {
+	context.Context
+	asked bool
+}
+
+func (e *ending) Err() error {
+	if !e.asked {
+		e.asked = true
+		return nil
+	}
+	return e.Context.Err()
+}
+
+// A context that ends while a receive of what was claimed begins does not lose the message.
+func TestContextEndsWithClaim(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		zero, one, limit := b.pair(t)
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		for _, size := range []int{10, limit + 1000} {
+			q, err := zero.Issend(content(0, 1, size), 1, 1)
+			require.NoError(t, err)
+			m, err := one.Mprobe(deadline(t), 0, 1)
+			require.NoError(t, err)
+			buf := make([]byte, size)
+			if _, err = m.Recv(&ending{Context: ended}, buf); err != nil {
+				requireReleased(t, err)
+			}
+			require.Equal(t, content(0, 1, size), buf)
+			finish(t, q)
+			bytes, _, _ := used(one)
+			require.Zero(t, bytes)
+		}
+	})
+}

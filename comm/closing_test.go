@@ -151,3 +151,42 @@ func TestReceiverClosesAmidMessages(t *testing.T) {
 		require.NoError(t, zero.Close())
 	})
 }
+
+// A communicator that is closed keeps nothing that nobody can receive any more, and what
+// comes for it later neither. A receive that was posted before has its message.
+func TestClosedCommunicatorKeepsNothing(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		zero, one, limit := b.pair(t)
+		for range 20 {
+			all := twins(t, []*Comm{zero, one})
+			send := func(size, tag int) {
+				_, err := all[0].Isend(content(0, tag, size), 1, tag)
+				require.NoError(t, err)
+			}
+			for i := range 5 {
+				send(100, 1)
+				send(limit+1, i)
+			}
+			own, err := all[1].Issend(nil, 1, 7)
+			require.NoError(t, err)
+			buf := make([]byte, 100)
+			q := irecv(t, all[1], buf, 0, 9)
+			arrive(t, zero, one)
+			require.NoError(t, all[1].Close())
+			require.NoError(t, all[1].Close())
+			_, err = own.Wait(deadline(t))
+			require.ErrorIs(t, err, net.ErrClosed)
+			send(100, 1)
+			send(limit+1, 2)
+			send(100, 9)
+			require.Equal(t, Status{Source: 0, Tag: 9, Length: 100}, finish(t, q))
+			require.Equal(t, content(0, 9, 100), buf)
+			arrive(t, zero, one)
+			bytes, messages, _ := used(one)
+			require.Zero(t, bytes)
+			require.Zero(t, messages)
+			require.NoError(t, all[0].Close())
+		}
+		one.engine.do(func(efa.Progress) { require.Empty(t, one.engine.unclosed) })
+	})
+}

@@ -90,13 +90,16 @@ func (c *Comm) EagerLimit(rank int) (int, error) {
 // waits until the other ranks have everything that was sent to them, and ends what
 // is still waited for with net.ErrClosed. An error says which ranks have not got
 // everything.
+//
+// With any other, requests under way go on, and messages for which there is no receive
+// by then are dropped.
 func (c *Comm) Close() error {
-	c.closed.Store(true)
+	again := c.closed.Swap(true)
 	if c.context == worldContext {
 		return c.engine.close()
 	}
-	if x := c.extension.Load(); x != nil {
-		c.engine.do(x.close)
+	if !again {
+		c.engine.do(c.leave)
 	}
 	return nil
 }

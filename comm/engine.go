@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"sync"
-	"sync/atomic"
 
 	"github.com/weft-go/weft/efa"
 	"github.com/weft-go/weft/tagged"
@@ -21,7 +20,6 @@ type engine struct {
 	peers    []*peer // by rank of the world; that of this rank has no connection
 	pool     sync.Pool
 
-	contexts  atomic.Uint32 // given out: how many
 	closeOnce sync.Once
 	closeErr  error
 
@@ -34,6 +32,8 @@ type engine struct {
 	probes   operationList
 	// extensions are by context, early notices that came before theirs, and windows
 	// the extensions that hear of writes.
+	contexts   uint32              // given out: how many
+	unclosed   map[uint32]struct{} // of these
 	extensions map[uint32]*extended
 	early      map[uint32][]earlyNotice
 	windows    []*extended

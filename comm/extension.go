@@ -162,6 +162,9 @@ func (from *peer) noticed(p efa.Progress, h header) bool {
 		from.held = true
 		return false
 	}
+	if !e.isOpen(h.context) {
+		return true
+	}
 	if e.early == nil {
 		e.early = make(map[uint32][]earlyNotice)
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/weft-go/weft/efa"
 	"github.com/weft-go/weft/tagged"
 )
 
@@ -85,7 +86,10 @@ func (c *Comm) followSplit(ctx context.Context, mine wish) ([]byte, error) {
 	}
 	answer := make([]byte, memberSize*len(c.group))
 	status, err := c.receiveOn(c.within(0), answer).runToEnd(ctx)
-	return answer[:status.Length], err
+	if err != nil {
+		return nil, err
+	}
+	return answer[:status.Length], nil
 }
 
 // leadSplit decides who belongs together. Where a rank has no context the answers are
@@ -188,14 +192,62 @@ func (e *engine) mostContexts() int {
 }
 
 // newContext is the next context of messages to this rank, 0 if there is none.
-func (e *engine) newContext() uint32 {
-	for {
-		n := e.contexts.Load()
-		if int64(n) >= int64(e.mostContexts()) {
-			return 0
+func (e *engine) newContext() (context uint32) {
+	e.do(func(efa.Progress) {
+		if int64(e.contexts) >= int64(e.mostContexts()) {
+			return
 		}
-		if e.contexts.CompareAndSwap(n, n+1) {
-			return (n + 1) << 1
+		e.contexts++
+		context = e.contexts << 1
+		if e.unclosed == nil {
+			e.unclosed = make(map[uint32]struct{})
+		}
+		e.unclosed[context] = struct{}{}
+	})
+	return context
+}
+
+// isOpen says whether there may be receives in a context still.
+func (e *engine) isOpen(context uint32) bool {
+	context &^= 1 // for both of the communicator
+	if context == worldContext {
+		return true
+	}
+	_, is := e.unclosed[context]
+	return is
+}
+
+// leave ends a communicator beside the world: nobody can receive what waits in it.
+func (c *Comm) leave(p efa.Progress) {
+	e := c.engine
+	if x := c.extension.Load(); x != nil {
+		x.close(p)
+	}
+	if e.closed {
+		return
+	}
+	delete(e.unclosed, c.context)
+	for _, context := range []uint32{c.context, c.context + 1} {
+		for e.drop(p, context) {
+			continue
 		}
 	}
+	e.arrivals.used -= int64(len(e.early[c.context])) * overhead
+	delete(e.early, c.context)
+	e.letGo(p)
+}
+
+// drop takes a message out of a context that is not open, if there is one.
+func (e *engine) drop(p efa.Progress, context uint32) bool {
+	m, ok := e.matcher.Take(tagged.Pattern{Context: context, Source: tagged.AnySource, Ignore: tagged.AnyTag})
+	if !ok {
+		return false
+	}
+	sender := m.Value.local
+	e.taken(p, m.Value)
+	if sender != nil {
+		e.sends.give(sender)
+		sender.complete(p, errClosed)
+	}
+	return true
 }

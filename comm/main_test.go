@@ -109,15 +109,8 @@ func (b *bed) openFor(t *testing.T, size int, config Config, engine efa.Config) 
 	ctx := deadline(t)
 	var all sync.WaitGroup
 	for rank := range worlds {
-		c, e := config, engine
-		e.Logger, c.Logger = quiet, quiet
-		if b.Network != nil {
-			e.Device = b.Open(t)
-		} else {
-			e.Providers, e.Require = []string{b.Provider}, true
-		}
-		c.Rank, c.Size, c.Exchange, c.Engine = rank, size, m.Exchange(rank), &e
-		c.Matching = b.matching
+		c := b.config(t, config, engine)
+		c.Rank, c.Size, c.Exchange = rank, size, m.Exchange(rank)
 		all.Go(func() { worlds[rank], errs[rank] = Open(ctx, c) })
 	}
 	all.Wait()
@@ -126,6 +119,19 @@ func (b *bed) openFor(t *testing.T, size int, config Config, engine efa.Config) 
 	}
 	t.Cleanup(func() { onAll(worlds, func(_ int, c *Comm) { _ = c.Close() }) })
 	return worlds
+}
+
+// config adds what is the setting's.
+func (b *bed) config(t *testing.T, c Config, e efa.Config) Config {
+	t.Helper()
+	e.Logger, c.Logger = quiet, quiet
+	if b.Network != nil {
+		e.Device = b.Open(t)
+	} else {
+		e.Providers, e.Require = []string{b.Provider}, true
+	}
+	c.Engine, c.Matching = &e, b.matching
+	return c
 }
 
 // closeAll closes worlds as their programs would, at the same time.

@@ -86,7 +86,7 @@ func TestDeviceThatCannotMatch(t *testing.T) {
 func TestContextsRunOut(t *testing.T) {
 	byProvider(t, func(t *testing.T, b *bed) {
 		worlds := b.open(t, 3, Config{}, efa.Config{})
-		worlds[1].engine.contexts.Store(tagged.MaxMatchedContext/2 - 1)
+		worlds[1].engine.do(func(efa.Progress) { worlds[1].engine.contexts = tagged.MaxMatchedContext/2 - 1 })
 		last := twins(t, worlds)
 		require.EqualValues(t, tagged.MaxMatchedContext-1, last[1].context)
 		onAll(worlds, func(rank int, c *Comm) {

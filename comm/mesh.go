@@ -7,6 +7,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -73,6 +75,10 @@ func (e *engine) connect(ctx context.Context) error {
 	if err := all.Wait(); err != nil {
 		return err
 	}
+	// Nobody else is to come.
+	if err := listener.Close(); err != nil {
+		return err
+	}
 	if e.provider != nil {
 		e.do(e.provider.link)
 	}
@@ -108,31 +114,56 @@ func (e *engine) dial(ctx context.Context, p *peer, token []byte, address string
 	return nil
 }
 
-// accept waits for so many ranks. Whoever does not say that it is one is shown out.
+// mostVisitors is how many may be about to say who they are, and longestIntroduction how
+// long each has for it.
+const (
+	mostVisitors        = 64
+	longestIntroduction = 30 * time.Second
+)
+
+// accept waits for so many ranks. Whoever does not say that it is one is shown out, and
+// one that says nothing holds nobody up.
 func (e *engine) accept(ctx context.Context, token []byte, count int) error {
-	for range count {
-		for {
-			conn, err := e.listener.AcceptConn(ctx)
-			if err != nil {
+	if count == 0 {
+		return nil
+	}
+	waiting, enough := context.WithCancel(ctx)
+	defer enough()
+	var visitors errgroup.Group
+	visitors.SetLimit(mostVisitors)
+	var mu sync.Mutex // of count, and of the connections of the ranks to come
+	for {
+		conn, err := e.listener.AcceptConn(waiting)
+		if err != nil {
+			if _ = visitors.Wait(); count > 0 {
 				return errors.Join(err, e.missing())
 			}
-			rank, err := e.introduced(ctx, conn, token)
-			if err == nil {
-				e.peers[rank].conn = conn
-				break
-			}
-			e.config.Logger.Warn("weft: refused a connection to this rank", "rank", e.rank, "peer", conn.RemoteAddr(), "error", err)
-			_ = conn.CloseNow()
-			if ctx.Err() != nil {
-				return errors.Join(context.Cause(ctx), e.missing())
-			}
+			return nil
 		}
+		visitors.Go(func() error {
+			rank, err := e.introduced(waiting, conn, token)
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil && e.peers[rank].conn != nil {
+				err = fmt.Errorf("%w: rank %d is here already", ErrProtocol, rank)
+			}
+			if err != nil {
+				e.config.Logger.Warn("weft: refused a connection to this rank", "rank", e.rank, "peer", conn.RemoteAddr(), "error", err)
+				return conn.CloseNow()
+			}
+			e.peers[rank].conn = conn
+			if count--; count == 0 {
+				enough()
+			}
+			return nil
+		})
 	}
-	return nil
 }
 
 // introduced reads who has dialed.
 func (e *engine) introduced(ctx context.Context, conn *efa.Conn, token []byte) (rank int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, longestIntroduction)
+	defer cancel()
 	var card [tokenSize + 4]byte
 	n, err := conn.ReadMessage(ctx, card[:])
 	if err != nil {
@@ -142,7 +173,7 @@ func (e *engine) introduced(ctx context.Context, conn *efa.Conn, token []byte) (
 		return 0, fmt.Errorf("%w: not the token of this rank", ErrProtocol)
 	}
 	rank = int(binary.LittleEndian.Uint32(card[tokenSize:]))
-	if rank <= e.rank || rank >= len(e.peers) || e.peers[rank].conn != nil {
+	if rank <= e.rank || rank >= len(e.peers) {
 		return 0, fmt.Errorf("%w: rank %d is none that is to come", ErrProtocol, rank)
 	}
 	return rank, nil

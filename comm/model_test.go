@@ -110,7 +110,7 @@ func runAgainstNaive(rt *rapid.T, t *testing.T, worlds, steps []*Comm, limit int
 	sources := rapid.SampledFrom(append([]int{AnySource}, []int{0, 1, 2, 3}[:len(worlds)]...))
 	wildTags := rapid.SampledFrom([]int{AnyTag, 0, 1, 2, 3})
 	for range rapid.IntRange(1, 40).Draw(rt, "steps") {
-		switch rapid.SampledFrom([]string{"send", "send", "send", "post", "post", "post", "cancel", "probe"}).Draw(rt, "step") {
+		switch rapid.SampledFrom([]string{"send", "send", "send", "post", "post", "post", "cancel", "probe", "claim"}).Draw(rt, "step") {
 		case "send":
 			*number++
 			m := &naiveMessage{rapid.IntRange(0, len(worlds)-1).Draw(rt, "from"), tags.Draw(rt, "tag"), sizes.Draw(rt, "size"), *number}
@@ -150,6 +150,23 @@ func runAgainstNaive(rt *rapid.T, t *testing.T, worlds, steps []*Comm, limit int
 				_, m = model.find(status.Source, tag)
 				require.NotNil(rt, m)
 				require.Equal(rt, Status{m.source, m.tag, m.size}, status)
+			}
+		case "claim":
+			source, tag := sources.Draw(rt, "source"), wildTags.Draw(rt, "wanted")
+			claimed, err := receiver.Improbe(source, tag)
+			require.NoError(rt, err)
+			_, m := model.find(source, tag)
+			require.Equal(rt, m != nil, claimed != nil)
+			if m != nil {
+				// The earliest of its source.
+				i, m := model.find(claimed.Source, tag)
+				require.NotNil(rt, m)
+				model.waiting = append(model.waiting[:i:i], model.waiting[i+1:]...)
+				buf := make([]byte, m.size)
+				status, err := claimed.Recv(deadline(t), buf)
+				require.NoError(rt, err)
+				require.Equal(rt, Status{m.source, m.tag, m.size}, status)
+				require.Equal(rt, content(m.source, m.number, m.size), buf)
 			}
 		}
 		for _, p := range posts {

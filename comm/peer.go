@@ -109,6 +109,9 @@ func (from *peer) arrive(p efa.Progress, h header, payload []byte) {
 			a.length = int(h.length)
 		}
 		e.keep(p, a)
+		if !e.isOpen(h.context) {
+			e.drop(p, h.context)
+		}
 		e.arrivals.full = e.arrivals.used >= e.arrivals.limit
 		return
 	}

@@ -92,14 +92,18 @@ func (c *Comm) Improbe(source, tag int) (*Message, error) {
 // Recv receives the message, once. Errors are those of Comm.Recv. If ctx has ended
 // already, the message can be received later.
 func (m *Message) Recv(ctx context.Context, buf []byte) (Status, error) {
-	if err := ctx.Err(); err != nil {
-		return Status{}, err
+	if ctx.Err() != nil {
+		return Status{}, context.Cause(ctx)
 	}
 	op, err := m.take(buf)
 	if err != nil {
 		return Status{}, err
 	}
-	return op.runToEnd(ctx)
+	// It is out of the matcher: even if ctx ends just now, it has to be received.
+	if op.run(ctx) == nil {
+		return op.result()
+	}
+	return op.giveUp(context.Cause(ctx))
 }
 
 // Irecv begins a Recv and returns: buf belongs to the request until it is done.

@@ -88,7 +88,7 @@ func TestOverflow(t *testing.T) {
 // Receives are posted, some exact and some for anything, while messages stream in and
 // probes bring them up: of each sender they come in order, each once.
 func TestReceivesAmidMessages(t *testing.T) {
-	byProvider(t, func(t *testing.T, b *bed) {
+	each(t, func(t *testing.T, b *bed) {
 		worlds := b.open(t, 3, Config{HandedDown: 8}, efa.Config{})
 		zero := worlds[0]
 		count := 600
@@ -143,7 +143,7 @@ func TestReceivesAmidMessages(t *testing.T) {
 // Cancels race with messages: a receive ends once, with a message or as canceled, and no
 // message is lost or comes twice.
 func TestCancelAmidMessages(t *testing.T) {
-	byProvider(t, func(t *testing.T, b *bed) {
+	each(t, func(t *testing.T, b *bed) {
 		zero, one, _ := b.pair(t)
 		count := 400
 		if !b.fast() {
@@ -189,7 +189,7 @@ func TestCancelAmidMessages(t *testing.T) {
 // A message to oneself finds its receive with the provider, while messages of another
 // rank come for the same: each receive has one message, in order of each sender.
 func TestOwnMessageAmidOthers(t *testing.T) {
-	byProvider(t, func(t *testing.T, b *bed) {
+	each(t, func(t *testing.T, b *bed) {
 		zero, one, limit := b.pair(t)
 		for _, size := range []int{8, limit + 100} {
 			// Nobody else is there.

@@ -190,9 +190,9 @@ func (op *operation) result() (Status, error) {
 
 // runToEnd has an operation begin and end.
 func (op *operation) runToEnd(ctx context.Context) (Status, error) {
-	if err := ctx.Err(); err != nil {
+	if ctx.Err() != nil {
 		op.release()
-		return Status{}, err
+		return Status{}, context.Cause(ctx)
 	}
 	if op.run(ctx) == nil {
 		return op.result()

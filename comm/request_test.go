@@ -216,3 +216,42 @@ func TestDupAndSplit(t *testing.T) {
 		})
 	})
 }
+
+// A context that has ended before says why, to whichever call.
+func TestEndedContext(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		if b.Name != "fake" {
+			return
+		}
+		zero, one, _ := b.pair(t)
+		why := errors.New("the job is over")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(why)
+		require.NoError(t, zero.Send(deadline(t), nil, 1, 5))
+		m, err := one.Mprobe(deadline(t), 0, 5)
+		require.NoError(t, err)
+		q := irecv(t, one, nil, 0, 6)
+		for name, err := range map[string]error{
+			"Send":     one.Send(ctx, nil, 0, 0),
+			"Ssend":    one.Ssend(ctx, nil, 0, 0),
+			"Recv":     second(one.Recv(ctx, nil, 0, 0)),
+			"Sendrecv": second(one.Sendrecv(ctx, nil, 0, 0, nil, 0, 0)),
+			"Probe":    second(one.Probe(ctx, 0, 0)),
+			"Mprobe":   second(one.Mprobe(ctx, 0, 0)),
+			"Mrecv":    second(m.Recv(ctx, nil)),
+			"Wait":     second(q.Wait(ctx)),
+			"WaitAll":  WaitAll(ctx, []*Request{q}),
+			"Dup":      second(one.Dup(ctx)),
+		} {
+			require.ErrorIs(t, err, why, name)
+		}
+		_, _, err = WaitAny(ctx, []*Request{q})
+		require.ErrorIs(t, err, why)
+		q.Cancel()
+		_, err = q.Wait(deadline(t))
+		require.ErrorIs(t, err, ErrCanceled)
+		_, err = m.Recv(deadline(t), nil)
+		require.NoError(t, err)
+		require.Equal(t, [4]int{}, left(one))
+	})
+}

@@ -1,11 +1,18 @@
 package comm
 
 import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/weft-go/weft/efa"
+	"github.com/weft-go/weft/internal/jobtest"
 )
 
 // deaf does not want to hear of the end of a message.
@@ -96,22 +103,89 @@ func TestWrongAnswers(t *testing.T) {
 	}
 }
 
-// Whoever says to be a rank and is none is shown out, and the job goes on.
+// Whoever comes before the ranks, and says that it is one, or something else, or nothing
+// at all, is shown out, and the job begins.
 func TestStrangerAtTheDoor(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
-		if b.Provider != "tcp" {
-			return
+		ctx := deadline(t)
+		worlds, errs := make([]*Comm, 3), make([]error, 3)
+		m := jobtest.NewMeeting(len(worlds))
+		var strangers []*efa.Conn
+		var all sync.WaitGroup
+		for rank := range worlds {
+			config := b.config(t, Config{}, efa.Config{})
+			config.Rank, config.Size, config.Exchange = rank, len(worlds), m.Exchange(rank)
+			if rank == 0 {
+				// Nobody has its address before they do.
+				config.Exchange = func(ctx context.Context, name string, mine []byte) ([][]byte, error) {
+					strangers = knock(t, b, mine[:tokenSize], string(mine[cardSize:]))
+					return m.Exchange(0)(ctx, name, mine)
+				}
+			}
+			all.Go(func() { worlds[rank], errs[rank] = Open(ctx, config) })
 		}
-		worlds := b.open(t, 2, Config{}, efa.Config{})
-		config := efa.Config{Providers: []string{b.Provider}, Logger: quiet}
-		for _, card := range []string{"", "0123456789abcdef\x01\x00\x00\x00"} {
-			conn, err := efa.Dial(deadline(t), worlds[0].engine.listener.Addr().String(), &config)
-			require.NoError(t, err)
-			require.NoError(t, conn.WriteMessage(deadline(t), []byte(card)))
-			_ = conn.CloseNow()
+		all.Wait()
+		require.NoError(t, errors.Join(errs...))
+		t.Cleanup(func() { closeAll(t, worlds) })
+		require.Len(t, strangers, 5)
+		for _, s := range strangers {
+			_, err := s.ReadMessage(ctx, nil)
+			require.Error(t, err)
+			require.NoError(t, ctx.Err())
 		}
 		isend(t, worlds[1], content(1, 1, 10), 0, 0)
 		expect(t, worlds[0], 1, 0, Status{Source: 1, Tag: 0, Length: 10}, 1)
+		// No more are let in.
+		_, err := net.Dial("tcp", worlds[0].engine.listener.Addr().String())
+		require.ErrorIs(t, err, syscall.ECONNREFUSED)
+	})
+}
+
+// knock dials a rank as those do that are none of the others.
+func knock(t *testing.T, b *bed, token []byte, address string) (strangers []*efa.Conn) {
+	r, err := efa.Open(b.config(t, Config{}, efa.Config{}).Engine)
+	if !check(t, err == nil, "%v", err) {
+		return nil
+	}
+	t.Cleanup(func() { check(t, r.Close() == nil, "close") })
+	for _, card := range [][]byte{
+		nil, // says nothing
+		{},
+		[]byte("0123456789abcdef\x01\x00\x00\x00"),
+		append(bytes.Clone(token), 3, 0, 0, 0),
+		append(bytes.Clone(token), 0, 0, 0, 0),
+	} {
+		conn, err := r.Dial(deadline(t), address)
+		if !check(t, err == nil, "%v", err) {
+			return nil
+		}
+		strangers = append(strangers, conn)
+		if card != nil {
+			err = conn.WriteMessage(deadline(t), card)
+			check(t, err == nil, "%v", err)
+		}
+	}
+	return strangers
+}
+
+// Rank 0 answers a Dup with more than there are ranks.
+func TestWrongAnswerToSplit(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		if b.Name != "fake" {
+			return
+		}
+		zero, one, _ := b.pair(t)
+		sent := soon(t, func() error {
+			_, err := zero.sendWithin(1, make([]byte, 10*memberSize)).runToEnd(deadline(t))
+			return err
+		})
+		_, err := one.Dup(deadline(t))
+		var long *TruncationError
+		require.ErrorAs(t, err, &long)
+		require.NoError(t, sent())
+		// What rank 1 wanted.
+		_, err = zero.receiveOn(zero.within(1), make([]byte, wishSize)).runToEnd(deadline(t))
+		require.NoError(t, err)
 	})
 }
 

@@ -3,6 +3,7 @@ package efa
 import (
 	"bytes"
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -55,4 +56,30 @@ func TestCancelledWrite(t *testing.T) {
 		require.NoError(t, <-written)
 		closeBoth(t, dialed, accepted)
 	})
+}
+
+// A context that has ended before says why, to whichever call.
+func TestEndedContext(t *testing.T) {
+	b := newBed(t, settings[0])
+	dialed, accepted := b.connect(t, Config{})
+	why := errors.New("the job is over")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	buffer, err := dialed.Buffer(10)
+	require.NoError(t, err)
+	defer buffer.Release()
+	for name, call := range map[string]func() error{
+		"ReadMessage":  func() error { _, err := dialed.ReadMessage(ctx, nil); return err },
+		"MessageSize":  func() error { _, err := dialed.MessageSize(ctx); return err },
+		"WriteMessage": func() error { return dialed.WriteMessage(ctx, nil) },
+		"WriteBuffer":  func() error { return dialed.WriteBuffer(ctx, buffer) },
+		"Flush":        func() error { return dialed.Flush(ctx, FlushLocal) },
+		"Attach": func() error {
+			_, err := dialed.reactor.Attach(ctx, AttachConfig{Address: accepted.reactor.LocalAddress()})
+			return err
+		},
+	} {
+		require.ErrorIs(t, call(), why, name)
+	}
+	closeBoth(t, dialed, accepted)
 }

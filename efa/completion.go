@@ -10,6 +10,8 @@ import (
 // from any goroutine.
 type Completion struct {
 	f func(error)
+	// inRole: f is the reactor's own, and called where the last fragment ends.
+	inRole bool
 
 	mu    sync.Mutex
 	count int // of fragments
@@ -57,7 +59,11 @@ func (d *Completion) unreserve() {
 }
 
 func (d *Completion) complete(q *callbackQueue, err error) {
-	if f, result, last := d.end(err); last {
+	f, result, last := d.end(err)
+	switch {
+	case last && d.inRole:
+		f(result)
+	case last:
 		q.add(f, result)
 	}
 }

@@ -27,8 +27,8 @@ const (
 // may go on. The error is what ended the connection before that, or ctx's; a remote
 // flush of an attached connection is fabric.ErrNotSupported.
 func (c *Conn) Flush(ctx context.Context, scope FlushScope) error {
-	if err := ctx.Err(); err != nil {
-		return err
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	k := newCall(c, nil)
 	k.flush = &flush{scope: scope, call: k}
@@ -59,6 +59,8 @@ func (r *Reactor) Flush(ctx context.Context, scope FlushScope) error {
 			return
 		}
 		done := NewCompletion(r.table.count+r.plain.count+1, func(err error) { result <- err })
+		// A callback may be what waits for it.
+		done.inRole = true
 		for c := range r.connections() {
 			_ = done.reserve()
 			f := &flush{scope: scope, completion: done}

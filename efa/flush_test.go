@@ -91,3 +91,21 @@ func TestFlushReactor(t *testing.T) {
 		}
 	})
 }
+
+// A callback may flush, as it may write and close.
+func TestFlushInCallback(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		dialed, accepted := b.connect(t, Config{})
+		ctx := deadline(t)
+		flushed := make(chan error, 2)
+		require.NoError(t, dialed.WriteMessageAsync(message(1, 0, 20_000), func(error) {
+			flushed <- dialed.Flush(ctx, FlushRemote)
+			flushed <- dialed.reactor.Flush(ctx, FlushRemote)
+		}))
+		_, err := accepted.ReadMessage(ctx, make([]byte, 20_000))
+		require.NoError(t, err)
+		require.NoError(t, <-flushed)
+		require.NoError(t, <-flushed)
+		closeBoth(t, dialed, accepted)
+	})
+}

@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"net"
 	"sync"
+	"sync/atomic"
 
 	"github.com/weft-go/weft/fabric"
 )
@@ -21,7 +22,16 @@ type Buffer struct {
 	bytes      []byte
 	descriptor fabric.Descriptor
 	class      int
+	// owned is by whom.
+	owned atomic.Int32
 }
+
+// Who owns a buffer.
+const (
+	ownedByPool int32 = iota
+	ownedByCaller
+	ownedByConn
+)
 
 // Bytes is the memory: as many bytes as were asked for, with what was in them
 // before.
@@ -30,8 +40,13 @@ func (b *Buffer) Bytes() []byte { return b.bytes }
 // SetLen makes the message shorter or longer, up to cap(b.Bytes()).
 func (b *Buffer) SetLen(n int) { b.bytes = b.memory[:n] }
 
-// Release gives the buffer back unused.
-func (b *Buffer) Release() { b.pool.give(b) }
+// Release gives the buffer back unused. If WriteBuffer has taken it, or it has gone back
+// already, nothing happens, as long as nobody else has got it.
+func (b *Buffer) Release() {
+	if b.owned.CompareAndSwap(ownedByCaller, ownedByPool) {
+		b.pool.give(b)
+	}
+}
 
 // Buffer returns a buffer of n bytes, for WriteBuffer on any connection of the
 // reactor. It does not allocate where buffers of about the size have been given
@@ -73,31 +88,42 @@ func (c *Conn) WriteBuffer(ctx context.Context, b *Buffer) error {
 	if err := c.checkWrite(ctx, b.bytes); err != nil {
 		return err
 	}
+	if !b.owned.CompareAndSwap(ownedByCaller, ownedByConn) {
+		return &BufferError{Size: len(b.bytes), Gone: true}
+	}
 	k := newCall(c, b.bytes)
 	k.lent = b
 	k.request.run = startWrite
 	_, err := c.wait(ctx, k)
+	if err != nil {
+		b.owned.Store(ownedByCaller)
+	}
 	return err
 }
 
-// BufferError is about a buffer that cannot be had, or is of another reactor.
+// BufferError is about a buffer that cannot be had, is of another reactor, or was given
+// back or written already.
 type BufferError struct {
 	Size    int
 	Out     int64 // bytes of buffers that are out
 	Limit   int64
 	Foreign bool
+	Gone    bool
 }
 
 func (e *BufferError) Error() string {
 	if e.Foreign {
 		return "efa: the buffer is of another reactor"
 	}
+	if e.Gone {
+		return "efa: the buffer was given back or written already"
+	}
 	return fmt.Sprintf("efa: a buffer of %d bytes: %d bytes of buffers are out, and %d may be", e.Size, e.Out, e.Limit)
 }
 
 // Is makes the error ErrWouldBlock where a buffer may be free later.
 func (e *BufferError) Is(target error) bool {
-	return target == ErrWouldBlock && !e.Foreign && e.Size >= 0
+	return target == ErrWouldBlock && !e.Foreign && !e.Gone && e.Size >= 0
 }
 
 // lentPool has buffers by powers of two. It keeps what it has made. Any goroutine
@@ -149,12 +175,14 @@ func (p *lentPool) take(class int) (*Buffer, error) {
 	p.free[class] = p.free[class][:last]
 	p.out += 1 << class
 	b.chunk.out++
+	b.owned.Store(ownedByCaller)
 	return b, nil
 }
 
 func (p *lentPool) give(b *Buffer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	b.owned.Store(ownedByPool)
 	p.out -= 1 << b.class
 	b.chunk.out--
 	if p.closed {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -121,5 +122,47 @@ func TestBuffersComeBackFromTheDead(t *testing.T) {
 		// closed.
 		require.NoError(t, dialed.reactor.Close())
 		require.Zero(t, dialed.reactor.lentOut())
+	})
+}
+
+// A buffer that was given back or written is not its former owner's any more.
+func TestBufferIsUsedOnce(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		dialed, accepted := b.connect(t, Config{})
+		released, err := dialed.Buffer(5000)
+		require.NoError(t, err)
+		released.Release()
+		released.Release()
+		written, err := dialed.Buffer(5000)
+		require.NoError(t, err)
+		copy(written.Bytes(), message(1, 0, 5000))
+		// It is under way until this.
+		held, release := make(chan struct{}), make(chan struct{})
+		go dialed.reactor.do(func() { close(held); <-release })
+		<-held
+		first := make(chan error, 1)
+		go func() { first <- dialed.WriteBuffer(deadline(t), written) }()
+		require.Eventually(t, func() bool { return written.owned.Load() == ownedByConn }, patience, time.Millisecond)
+		written.Release()
+		var gone *BufferError
+		require.ErrorAs(t, dialed.WriteBuffer(deadline(t), written), &gone)
+		require.True(t, gone.Gone)
+		require.NotErrorIs(t, error(gone), ErrWouldBlock)
+		close(release)
+		require.NoError(t, <-first)
+		accepted.expect(t, 1, 0, 1, 5000)
+		// Nobody gets the same one twice.
+		got := map[*Buffer]bool{}
+		for range 100 {
+			buffer, err := dialed.Buffer(5000)
+			require.NoError(t, err)
+			require.False(t, got[buffer])
+			got[buffer] = true
+		}
+		for buffer := range got {
+			buffer.Release()
+		}
+		require.Eventually(t, func() bool { return dialed.reactor.lentOut() == 0 }, patience, time.Millisecond)
+		closeBoth(t, dialed, accepted)
 	})
 }

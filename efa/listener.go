@@ -60,9 +60,13 @@ func Listen(ctx context.Context, address string, config *Config) (*Listener, err
 }
 
 // Listen listens for control connections at host:port. Connections go through
-// the reactor's device, and outlive the listener. Errors are those of net.Listen
-// and *ConfigError, if there is TLS without a certificate.
+// the reactor's device, and outlive the listener. Errors are those of net.Listen,
+// *ConfigError, if there is TLS without a certificate, and *ConnError, if the reactor
+// is closed or its device has failed.
 func (r *Reactor) Listen(ctx context.Context, address string) (*Listener, error) {
+	if err := r.over(); err != nil {
+		return nil, &ConnError{Op: "listen", Kind: err}
+	}
 	secure, err := r.config.serverTLS()
 	if err != nil {
 		return nil, err
@@ -99,21 +103,31 @@ func (l *Listener) Provider() string { return l.reactor.Provider() }
 var errListenerClosed = fmt.Errorf("the listener has been closed: %w", net.ErrClosed)
 
 // AcceptConn waits for the next connection that has passed its handshake. After
-// Close the error is net.ErrClosed.
+// Close, or that of the reactor, the error is net.ErrClosed, and if the device has
+// failed a *DeviceError.
 func (l *Listener) AcceptConn(ctx context.Context) (*Conn, error) {
 	// A listener that is closed has nothing to give, even if something waits.
 	if l.ctx.Err() != nil {
-		return nil, &ConnError{Op: "accept", Peer: l.Addr(), Kind: net.ErrClosed}
+		return nil, l.error(net.ErrClosed)
+	}
+	if err := l.reactor.over(); err != nil {
+		return nil, l.error(err)
 	}
 	select {
 	case c := <-l.accepted:
 		l.admitted.leave()
 		return c, nil
 	case <-l.ctx.Done():
-		return nil, &ConnError{Op: "accept", Peer: l.Addr(), Kind: net.ErrClosed}
+		return nil, l.error(net.ErrClosed)
+	case <-l.reactor.done:
+		return nil, l.error(l.reactor.broken)
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
+}
+
+func (l *Listener) error(why error) error {
+	return &ConnError{Op: "accept", Peer: l.Addr(), Kind: why}
 }
 
 // Close stops listening. Connections that AcceptConn has returned go on; those

@@ -88,7 +88,8 @@ type Reactor struct {
 	failures    int           // of the shared receives, in a row
 	emptied     chan struct{} // of a Close that waits for the connections
 	abandoned   uint64
-	broken      error
+	broken      error                              // why the device is of no use any more
+	done        chan struct{}                      // closed once that is set
 	onWrite     func(p Progress, immediate uint32) // hears of writes of peers
 	stats       Stats                              // what is counted under the role
 	retired     MessageStats                       // of the connections that have left the table
@@ -132,7 +133,7 @@ func open(c Config, source string) (*Reactor, error) {
 	}
 	r := &Reactor{
 		config: c, device: device, attributes: device.Attributes(), address: device.LocalAddress(),
-		bell: make(chan struct{}, 1), backgroundEnded: make(chan struct{}),
+		bell: make(chan struct{}, 1), backgroundEnded: make(chan struct{}), done: make(chan struct{}),
 		posts: make([]fabric.Op, batchSize), batch: make([]*operation, batchSize),
 		gathered:    make([]*operation, batchSize/2),
 		completions: make([]fabric.Completion, batchSize),
@@ -216,7 +217,7 @@ func (r *Reactor) close() error {
 	}
 	r.do(func() {
 		if r.broken == nil {
-			r.broken = net.ErrClosed
+			r.endUse(net.ErrClosed)
 		}
 		// What was asked for from now on finds the reactor broken.
 		r.closed.Store(true)
@@ -502,7 +503,24 @@ func (r *Reactor) breakDown(err error) {
 		return
 	}
 	r.log.Error("weft: device failed", "error", err)
-	r.broken = &DeviceError{Err: err}
+	r.endUse(&DeviceError{Err: err})
 	r.endAll(r.broken)
 	r.tellEmptied()
+}
+
+// endUse notes, once, why the device is of no use any more.
+func (r *Reactor) endUse(why error) {
+	r.broken = why
+	close(r.done)
+}
+
+// over is why the device is of no use any more, if it is not. It is for those who do not
+// have the role.
+func (r *Reactor) over() error {
+	select {
+	case <-r.done:
+		return r.broken
+	default:
+		return nil
+	}
 }

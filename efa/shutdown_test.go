@@ -226,6 +226,41 @@ func TestReactorClosesDuringEverything(t *testing.T) {
 	})
 }
 
+// Whoever accepts hears that the reactor was closed, or that its device has failed.
+func TestAcceptEndsWithTheDevice(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		givesBack(t)
+		for _, fails := range []bool{false, true} {
+			r := b.open(t, Config{})
+			l, err := r.Listen(deadline(t), "127.0.0.1:0")
+			require.NoError(t, err)
+			accepted := make(chan error, 2)
+			for range 2 {
+				go func() {
+					_, err := l.AcceptConn(deadline(t))
+					accepted <- err
+				}()
+			}
+			want := net.ErrClosed
+			if fails {
+				want = errors.New("the device is on fire")
+				r.do(func() { r.breakDown(want) })
+			} else {
+				require.NoError(t, r.Close())
+			}
+			_, later := l.AcceptConn(deadline(t))
+			_, again := r.Listen(deadline(t), "127.0.0.1:0")
+			for _, err := range []error{<-accepted, <-accepted, later, again} {
+				require.ErrorIs(t, err, want)
+				var failed *DeviceError
+				require.Equal(t, fails, errors.As(err, &failed))
+			}
+			require.NoError(t, l.Close())
+			require.NoError(t, r.Close())
+		}
+	})
+}
+
 // A message that the device keeps for good, as some providers do when its receiver
 // is gone, keeps its buffer, and not its connection's place.
 func TestDeviceKeepsMessage(t *testing.T) {

@@ -80,15 +80,22 @@ func (l *writeList) pop() *write {
 	return w
 }
 
-// remove takes out the write that a call waits for.
+// remove takes out a write that is in the list.
 func (l *writeList) remove(w *write) {
-	var kept writeList
-	for v := l.pop(); v != nil; v = l.pop() {
-		if v != w {
-			kept.push(v)
-		}
+	if w == l.head {
+		l.pop()
+		return
 	}
-	*l = kept
+	before := l.head
+	for before.next != w {
+		before = before.next
+	}
+	if before.next = w.next; w.next == nil {
+		l.tail = before
+	}
+	w.next = nil
+	l.length--
+	l.bytes -= w.queued
 }
 
 func (r *Reactor) newWrite(c *Conn, buf []byte) *write {

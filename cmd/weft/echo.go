@@ -20,6 +20,11 @@ func (c *pingCommand) serve(t *terminal) error {
 	if err != nil {
 		return err
 	}
+	exposed, err := c.expose()
+	if err != nil {
+		return err
+	}
+	defer exposed.close()
 	t.warn()
 	ctx, done := interruptible()
 	defer done()
@@ -31,6 +36,9 @@ func (c *pingCommand) serve(t *terminal) error {
 	}
 	defer l.Close()
 	if err := t.listening(c.JSON, l.Addr().String(), l.Provider()); err != nil {
+		return err
+	}
+	if err := exposed.serve(t, c.JSON, l); err != nil {
 		return err
 	}
 	return acceptEach(ctx, l, maxPingers, &pingers, func(conn *efa.Conn) {

@@ -18,6 +18,9 @@
 // can; with --tls-cert, --tls-key and --tls-ca, the two sides know each other by
 // certificates. The files themselves are not encrypted on their way.
 //
+// With --metrics, recv and ping --serve have their counts at http://HOST:PORT/metrics, for
+// Prometheus, until they end; docs/metrics.md says what they mean.
+//
 // Results go to stdout, as text or with --json as one JSON object a line;
 // everything else goes to stderr. An error is one line that begins with
 // "weft:". The exit codes are

@@ -27,6 +27,7 @@ type pingCommand struct {
 	Listen  string `default:"127.0.0.1:7465" placeholder:"HOST:PORT" help:"With --serve, where to listen (${default}). Port 0 takes a free one."`
 	Count   int    `default:"10000" help:"How many round trips to measure."`
 	Size    int    `default:"8" help:"Bytes of each message."`
+	metricsFlags
 	connectFlags
 }
 
@@ -43,6 +44,8 @@ func (c *pingCommand) Run(t *terminal) error {
 			return &usageError{fmt.Sprintf("--listen is %v", err)}
 		}
 		return c.serve(t)
+	case c.Metrics != "":
+		return &usageError{"--metrics is for weft ping --serve"}
 	case c.Address == "":
 		return &usageError{"no address; usage: weft ping HOST:PORT, or weft ping --serve"}
 	case c.Count < 1:

@@ -21,6 +21,7 @@ type recvCommand struct {
 	Listen string `default:"127.0.0.1:7465" placeholder:"HOST:PORT" help:"Where to listen (${default}). Port 0 takes a free one."`
 	Dir    string `required:"" placeholder:"DIR" help:"Where files go; made if it is not there. Nothing outside is written."`
 	Once   bool   `help:"End after one sender, with its result as exit code."`
+	metricsFlags
 	connectFlags
 }
 
@@ -36,15 +37,20 @@ func (c *recvCommand) Run(t *terminal) error {
 	if err != nil {
 		return err
 	}
+	exposed, err := c.expose()
+	if err != nil {
+		return err
+	}
+	defer exposed.close()
 	root, err := openDir(c.Dir)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
 	if c.Once {
-		return c.once(t, root, config)
+		return c.once(t, root, config, exposed)
 	}
-	return c.serve(t, root, config)
+	return c.serve(t, root, config, exposed)
 }
 
 // openDir makes the folder if need be, and makes sure that it can be written:
@@ -73,7 +79,7 @@ func dirError(dir string, err error) error {
 }
 
 // once serves one sender.
-func (c *recvCommand) once(t *terminal, root *os.Root, config *efa.Config) error {
+func (c *recvCommand) once(t *terminal, root *os.Root, config *efa.Config, exposed *exposition) error {
 	ctx, done := interruptible()
 	defer done()
 	l, err := listen(ctx, c.Listen, config)
@@ -82,6 +88,9 @@ func (c *recvCommand) once(t *terminal, root *os.Root, config *efa.Config) error
 	}
 	defer l.Close()
 	if err := t.listening(c.JSON, l.Addr().String(), l.Provider()); err != nil {
+		return err
+	}
+	if err := exposed.serve(t, c.JSON, l); err != nil {
 		return err
 	}
 	conn, err := l.AcceptConn(ctx)
@@ -115,7 +124,7 @@ func receive(ctx context.Context, conn *efa.Conn, root *os.Root, options transfe
 // serve serves senders until a signal comes; then it ends when those that are
 // connected have finished. A second signal ends them, too, and it is an error
 // if it cut one off.
-func (c *recvCommand) serve(t *terminal, root *os.Root, config *efa.Config) (err error) {
+func (c *recvCommand) serve(t *terminal, root *os.Root, config *efa.Config, exposed *exposition) (err error) {
 	t.warn()
 	accepting, stopAccepting := context.WithCancelCause(context.Background())
 	defer stopAccepting(nil)
@@ -149,6 +158,9 @@ func (c *recvCommand) serve(t *terminal, root *os.Root, config *efa.Config) (err
 	}
 	defer l.Close()
 	if err := t.listening(c.JSON, l.Addr().String(), l.Provider()); err != nil {
+		return err
+	}
+	if err := exposed.serve(t, c.JSON, l); err != nil {
 		return err
 	}
 	output := &sync.Mutex{}

@@ -1,0 +1,30 @@
+package collective
+
+import (
+	"github.com/weft-go/weft/collective/schedule"
+	"github.com/weft-go/weft/comm"
+)
+
+// Stats are counts of what a rank has called on a communicator, by the kind of call:
+// Calls[schedule.CollectiveBcast] are those of Bcast. Gatherv counts as Gather, and so on.
+type Stats struct {
+	Calls [schedule.CollectiveAlltoall + 1]CallStats
+}
+
+// CallStats count calls. Those that have begun, and neither ended well nor failed, are
+// under way.
+type CallStats struct {
+	Begun, Done, Failed uint64
+	// InputBytes is what this rank has given to the calls that have ended well.
+	InputBytes uint64
+}
+
+// StatsOf returns the counts of a communicator so far, also after Close. It waits until the
+// communicator's reactor gets to it. Any goroutine may call it.
+func StatsOf(c *comm.Comm) Stats {
+	var s Stats
+	if x := c.Extended(); x != nil {
+		c.Reactor().Do(func(progress) { s = x.(*group).stats })
+	}
+	return s
+}
