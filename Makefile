@@ -124,6 +124,7 @@ lint: setup ## go vet, golangci-lint and gofumpt; shellcheck where there is one
 .PHONY: portable
 portable: setup ## compile everything without cgo, and the packages for darwin and windows
 	@scripts/portable
+
 # CI does none of this. docker-demo and docker-test remove what they have made, but for
 # the base images.
 .PHONY: docker-demo
@@ -146,6 +147,7 @@ fmt: ## format the code as lint wants it
 .PHONY: bench
 bench: RUN := bench/results/$(shell date -u +%F)-$(MACHINE)
 bench: build ## measure all targets beside their baselines, into bench/results/DATE-MACHINE.json and .html
+	@[[ ! -e $(RUN).json ]] || { echo "$(RUN).json is there already: move it, or name another MACHINE" >&2; exit 1; }
 	bin/weft bench --json $(RUN).json --html $(RUN).html $(BENCHFLAGS)
 
 # make test does the same with a tenth of the messages, on tcp.

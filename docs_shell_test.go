@@ -17,7 +17,9 @@ func TestDocShell(t *testing.T) {
 		case "sh":
 			run++
 			t.Run(b.where(), func(t *testing.T) {
-				printed, logged, err := runDocs(t, "bash", "-euo", "pipefail", "-c", b.text)
+				// The tree keeps the programs that it has.
+				text := strings.ReplaceAll(b.text, "bin/", t.TempDir()+"/")
+				printed, logged, err := runDocs(t, "bash", "-euo", "pipefail", "-c", text)
 				require.NoError(t, err, "%s%s", printed, logged)
 			})
 		case "console", "indented":

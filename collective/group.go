@@ -45,6 +45,7 @@ type group struct {
 	// own is what the provider does calls with, once one was asked for.
 	own      atomic.Pointer[offload]
 	owning   sync.Mutex // while that is opened
+	over     bool       // under owning: no more of them is opened
 	next     uint64     // the number of the next call
 	released uint64     // all calls before it are done
 	calls    [slots]*call
@@ -417,7 +418,11 @@ func (g *group) tellDrained() {
 // Release implements comm.Extension.
 func (g *group) Release() error {
 	g.comm.Reactor().Do(g.release)
-	err := errors.Join(g.own.Load().close(), g.windows.close())
+	g.owning.Lock()
+	g.over = true
+	own := g.own.Load()
+	g.owning.Unlock()
+	err := errors.Join(own.close(), g.windows.close())
 	for _, b := range append(g.parked, g.cache, g.staging) {
 		if b != nil {
 			err = errors.Join(err, b.close())

@@ -46,7 +46,10 @@ func (g *group) offloaded() (*offload, error) {
 	g.owning.Lock()
 	defer g.owning.Unlock()
 	o := g.own.Load()
-	if o == nil {
+	switch {
+	case g.over:
+		return nil, errClosed
+	case o == nil:
 		o = &offload{group: g, queue: make(chan *call, slots), ended: make(chan struct{})}
 		o.driving, o.end = context.WithCancel(context.Background())
 		if o.why = o.open(g.comm.Provider(), g.comm.Reactor().LocalAddress()); o.why != nil {
@@ -122,7 +125,10 @@ func (o *offload) shut() (err error) {
 func (g *group) meet(o *offload) error {
 	g.owning.Lock()
 	defer g.owning.Unlock()
-	if o.started {
+	switch {
+	case g.over:
+		return errClosed
+	case o.started:
 		return nil
 	}
 	name, err := o.endpoint.Name()
@@ -170,7 +176,9 @@ func (o *offload) drive() {
 			if err = c.provision.post(o.members, next); !errors.Is(err, fabric.ErrAgain) {
 				break
 			}
-			err = o.turn(under)
+			if err = o.turn(under); o.driving.Err() != nil {
+				return
+			}
 		}
 		under[next] = c
 		if err != nil {
@@ -190,9 +198,10 @@ func (o *offload) turn(under map[uint64]*call) error {
 		time.Sleep(rest)
 	}
 	for _, done := range completions[:n] {
-		c := under[done.Context]
-		delete(under, done.Context)
-		o.tell(c, done.Err)
+		if c := under[done.Context]; c != nil {
+			delete(under, done.Context)
+			o.tell(c, done.Err)
+		}
 		err = errors.Join(err, done.Err)
 	}
 	if err != nil {

@@ -79,7 +79,12 @@ func (a *arenaExposures) add(p Progress, arena *fabric.Arena) *arenaExposure {
 	}
 	e := &arenaExposure{of: a, arena: arena}
 	var err error
-	if e.forget, err = arena.BeforeClose(func() error { return a.release(e) }); err != nil {
+	// Any goroutine closes an arena, and only the role may use the device.
+	release := func() (err error) {
+		p.reactor.do(func() { err = a.release(e) })
+		return err
+	}
+	if e.forget, err = arena.BeforeClose(release); err != nil {
 		return nil
 	}
 	memory := arena.Bytes()

@@ -75,6 +75,9 @@ func (r *Reactor) access(op *operation, buf []byte, local *Exposure) error {
 		}
 		op.pinner.Pin(&buf[0])
 		op.registration, op.descriptor, op.fixed = registration, registration.Descriptor(), true
+	default:
+		// A runtime.Pinner would be kept for each slot of the device's queue, for nothing.
+		op.fixed = fabric.ArenaOf(buf) != nil
 	}
 	op.conn.gathering = nil
 	r.arbiter.Push(&op.conn.queue, op)

@@ -195,6 +195,22 @@ func TestCompletion(t *testing.T) {
 		require.ErrorIs(t, <-results, failure)
 		require.ErrorAs(t, done.Skip(nil), &none)
 
+		// One of several connections ends.
+		other, otherEnd := b.connect(t, Config{})
+		other.fillUp(t, 10)
+		done = NewCompletion(3, func(err error) { results <- err })
+		require.NoError(t, dialed.SendZeroCopy(message(3, 0, 8), done))
+		require.NoError(t, other.SendZeroCopy(make([]byte, 10), done), "it waits for credit")
+		require.NoError(t, otherEnd.CloseNow())
+		accepted.expect(t, 3, 0, 1, 8)
+		require.Empty(t, results, "called before its last fragment")
+		require.NoError(t, dialed.SendZeroCopy(message(3, 1, 9000), done))
+		accepted.expect(t, 3, 1, 1, 9000)
+		var ended *ConnError
+		require.ErrorAs(t, <-results, &ended)
+		require.Equal(t, other.RemoteAddr(), ended.Peer)
+		_ = other.Close()
+
 		// All waiting when the connection ends.
 		dialed.fillUp(t, 10)
 		done = NewCompletion(3, func(err error) { results <- err })

@@ -125,7 +125,7 @@ func (e *Endpoint) OpenAlias(d Direction, flags OpFlags) (*Alias, error) {
 		raw.Close()
 		return nil, fail("turn", e.provider, int(syscall.ENOMEM))
 	}
-	a := &Endpoint{raw: raw, domain: e.domain, turn: turn, send: e.send, receive: e.receive}
+	a := &Endpoint{raw: raw, domain: e.domain, turn: turn, send: e.send, receive: e.receive, spill: e.spill}
 	a.connection.of = e
 	a.connection.restricted.Store(true)
 	a.open("alias", e.provider, &e.handle)

@@ -25,14 +25,14 @@ const noLimit = math.MaxInt
 // spills says of endpoints that their receives need a buffer for what does not fit.
 func spills(i *Info) bool {
 	p := i.Provider()
-	return i.Endpoint() == ReliableDatagram && i.MemoryMode()&LocalRegistration == 0 &&
+	return i.Endpoint() == ReliableDatagram && i.a.RxVectors > 1 && i.MemoryMode()&LocalRegistration == 0 &&
 		(p == "shm" || p == "net" || strings.HasSuffix(p, ";ofi_rxm"))
 }
 
 // receiveVectors is how many buffers the program can give to a receive.
 func receiveVectors(i *Info) uint64 {
 	if spills(i) {
-		return min(i.a.RxVectors, spillVectors-1)
+		return min(i.a.RxVectors, spillVectors) - 1
 	}
 	return i.a.RxVectors
 }

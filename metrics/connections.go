@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"strings"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -54,6 +55,8 @@ func NewConnections(name string, most int) *Connections {
 // that is the same for all connections of a host, say, has the counts go on when it comes
 // back; an address with a port would use the names up.
 func (c *Connections) Add(name string, conn *efa.Conn) (remove func()) {
+	// As it is shown: two names must not become one.
+	name = strings.ToValidUTF8(name, "\ufffd")
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p := c.peers[name]

@@ -56,7 +56,7 @@ series:
 func TestMetricsDuringTransfer(t *testing.T) {
 	const provider = "tcp"
 	needProvider(t, provider)
-	const size = 192 << 20
+	const size = 512 << 20
 	source, dir := filepath.Join(t.TempDir(), "large"), t.TempDir()
 	require.NoError(t, os.WriteFile(source, nil, 0o600))
 	require.NoError(t, os.Truncate(source, size))

@@ -29,8 +29,10 @@ type suiteCommand struct {
 func (c *suiteCommand) Run(t *terminal) error {
 	match, err := regexp.Compile(c.Match)
 	switch {
-	case c.File != "" && c.JSON != "":
-		return &usageError{fmt.Sprintf("--json is for what is measured, and %q has been", c.File)}
+	case c.File != "" && (c.JSON != "" || c.Match != "" || c.Quick || c.Names || c.Profile != ""):
+		return &usageError{fmt.Sprintf("--run, --quick, --names, --profile and --json are for what is measured, and %q has been", c.File)}
+	case c.Names && (c.JSON != "" || c.HTML != "" || c.Compare != "" || c.Profile != ""):
+		return &usageError{"--names measures nothing, and goes with --run and --quick only"}
 	case err != nil:
 		return &usageError{fmt.Sprintf("--run: %v", err)}
 	case c.Rounds < bench.LeastRounds:
@@ -60,7 +62,9 @@ func (c *suiteCommand) Run(t *terminal) error {
 	}
 	if c.Names {
 		for _, name := range suite.Names(c.Quick) {
-			fmt.Fprintln(t.stdout, name)
+			if match.MatchString(name) {
+				fmt.Fprintln(t.stdout, name)
+			}
 		}
 		return nil
 	}
@@ -84,14 +88,12 @@ func (c *suiteCommand) Run(t *terminal) error {
 	if after == nil {
 		return err
 	}
-	if told := c.tell(t, after, before); told != nil {
-		return told
-	}
+	err = errors.Join(err, c.tell(t, after, before))
 	switch n := after.Failures(); {
 	case after.Interrupted:
-		return errInterrupted
+		return errors.Join(errInterrupted, err)
 	case n > 0:
-		return fmt.Errorf("%d of %d benchmarks failed; the table says why", n, len(after.Results))
+		return errors.Join(fmt.Errorf("%d of %d benchmarks failed; the table says why", n, len(after.Results)), err)
 	}
 	return err
 }
@@ -108,30 +110,30 @@ func commandText(args []string) string {
 	return strings.Join(words, " ")
 }
 
-// tell prints and writes a run, and what has changed since the one before, if there is one.
+// tell writes and prints a run, and what has changed since the one before, if there is
+// one. The files are first: whoever reads what is printed may go away.
 func (c *suiteCommand) tell(t *terminal, after, before *report.Report) error {
 	var changes *report.Changes
-	if c.File == "" || before == nil {
-		if err := after.Print(t.stdout); err != nil {
-			return err
-		}
-	}
 	if before != nil {
 		compared := report.Compare(before, after)
 		changes = &compared
-		if err := changes.Print(t.stdout); err != nil {
-			return err
-		}
 	}
+	var err error
 	if c.JSON != "" {
-		if err := after.Write(c.JSON); err != nil {
-			return fmt.Errorf("cannot write --json: %w", err)
+		if failed := after.Write(c.JSON); failed != nil {
+			err = fmt.Errorf("cannot write --json: %w", failed)
 		}
 	}
 	if c.HTML != "" {
-		if err := after.WriteHTML(c.HTML, changes); err != nil {
-			return fmt.Errorf("cannot write --html: %w", err)
+		if failed := after.WriteHTML(c.HTML, changes); failed != nil {
+			err = errors.Join(err, fmt.Errorf("cannot write --html: %w", failed))
 		}
 	}
-	return nil
+	if c.File == "" || before == nil {
+		err = errors.Join(err, after.Print(t.stdout))
+	}
+	if changes != nil {
+		err = errors.Join(err, changes.Print(t.stdout))
+	}
+	return err
 }

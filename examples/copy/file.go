@@ -137,6 +137,9 @@ func store(ctx context.Context, c *efa.Conn, root *os.Root, h header, buf []byte
 		if err != nil {
 			return err
 		}
+		if n == 0 {
+			return fmt.Errorf("%s: a message of nothing, %d bytes from its end", h.Name, left)
+		}
 		if int64(n) > left {
 			return fmt.Errorf("%s is longer than its %d bytes", h.Name, h.Size)
 		}

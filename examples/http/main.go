@@ -60,7 +60,7 @@ func serve(ctx context.Context, address, dir string, config *efa.Config) error {
 		return err
 	}
 	fmt.Printf("listening on %s over %s\n", l.Addr(), l.Provider())
-	server := http.Server{Handler: http.FileServer(http.Dir(dir)), ReadHeaderTimeout: 10 * time.Second}
+	server := http.Server{Handler: http.FileServer(http.Dir(dir)), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(l) }()
 	select {

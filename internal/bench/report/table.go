@@ -49,7 +49,7 @@ const idleLoad = 0.5
 // Caveats are what a reader has to know before a figure.
 func (r *Report) Caveats() (lines []string) {
 	if r.Quick {
-		lines = append(lines, "A quick run: fewer cases with a tenth of the messages or less, good for a look and not for a claim.")
+		lines = append(lines, "A quick run: fewer cases, most with fewer messages, good for a look and not for a claim.")
 	}
 	if r.Interrupted {
 		lines = append(lines, "The run was interrupted: what is missing was not measured, and the last benchmark may have fewer rounds.")

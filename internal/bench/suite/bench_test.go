@@ -125,7 +125,7 @@ func TestNoCompiler(t *testing.T) {
 	require.Contains(t, built.describe(context.Background())[0].NotHere, "/nowhere/cc")
 }
 
-// What is measured of the matcher is what tagged's own benchmark does.
+// What the benchmarks of the matcher post is matched.
 func TestMatcherExchanges(t *testing.T) {
 	for _, b := range matcherBenchmarks() {
 		b.order.count = 64
