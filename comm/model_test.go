@@ -100,68 +100,82 @@ func TestAgainstNaiveMatcher(t *testing.T) {
 	})
 }
 
+// naiveRank is a rank, and what it should have.
+type naiveRank struct {
+	naive
+	comm  *Comm
+	posts []*naivePost
+}
+
 func runAgainstNaive(rt *rapid.T, t *testing.T, worlds, steps []*Comm, limit int, number *int) {
-	receiver := worlds[0]
-	var model naive
-	var posts []*naivePost
+	ranks := make([]naiveRank, len(worlds))
+	for i := range ranks {
+		ranks[i].comm = worlds[i]
+	}
 	var sends []*Request
 	sizes := rapid.SampledFrom([]int{0, 1, 40, limit, limit + 1, 3 * limit})
-	tags := rapid.IntRange(0, 3)
+	tags, rank := rapid.IntRange(0, 3), rapid.IntRange(0, len(worlds)-1)
 	sources := rapid.SampledFrom(append([]int{AnySource}, []int{0, 1, 2, 3}[:len(worlds)]...))
 	wildTags := rapid.SampledFrom([]int{AnyTag, 0, 1, 2, 3})
 	for range rapid.IntRange(1, 40).Draw(rt, "steps") {
+		to := rank.Draw(rt, "rank")
+		r := &ranks[to]
 		switch rapid.SampledFrom([]string{"send", "send", "send", "post", "post", "post", "cancel", "probe", "claim"}).Draw(rt, "step") {
 		case "send":
-			*number++
-			m := &naiveMessage{rapid.IntRange(0, len(worlds)-1).Draw(rt, "from"), tags.Draw(rt, "tag"), sizes.Draw(rt, "size"), *number}
-			send := worlds[m.source].Isend
-			if rapid.Bool().Draw(rt, "synchronous") {
-				send = worlds[m.source].Issend
+			// Those of one sender are on their way together, and must not overtake each other.
+			from := rank.Draw(rt, "from")
+			for range rapid.IntRange(1, 4).Draw(rt, "messages") {
+				*number++
+				m := &naiveMessage{from, tags.Draw(rt, "tag"), sizes.Draw(rt, "size"), *number}
+				send := worlds[from].Isend
+				if rapid.Bool().Draw(rt, "synchronous") {
+					send = worlds[from].Issend
+				}
+				q, err := send(content(m.source, m.number, m.size), to, m.tag)
+				require.NoError(rt, err)
+				sends = append(sends, q)
+				r.arrive(m)
 			}
-			q, err := send(content(m.source, m.number, m.size), 0, m.tag)
-			require.NoError(rt, err)
-			sends = append(sends, q)
-			arrive(t, steps[m.source], steps[0])
-			model.arrive(m)
+			arrive(t, steps[from], steps[to])
 		case "post":
 			p := &naivePost{source: sources.Draw(rt, "source"), tag: wildTags.Draw(rt, "wanted"), room: sizes.Draw(rt, "room")}
 			p.buf = make([]byte, p.room)
 			var err error
-			p.request, err = receiver.Irecv(p.buf, p.source, p.tag)
+			p.request, err = r.comm.Irecv(p.buf, p.source, p.tag)
 			require.NoError(rt, err)
-			posts = append(posts, p)
-			model.post(p)
+			r.posts = append(r.posts, p)
+			r.post(p)
 		case "cancel":
-			if len(posts) > 0 {
-				p := posts[rapid.IntRange(0, len(posts)-1).Draw(rt, "which")]
+			if len(r.posts) > 0 {
+				p := r.posts[rapid.IntRange(0, len(r.posts)-1).Draw(rt, "which")]
 				if !p.seen {
 					p.request.Cancel()
-					model.cancel(p)
+					r.cancel(p)
 				}
 			}
 		case "probe":
 			source, tag := sources.Draw(rt, "source"), wildTags.Draw(rt, "wanted")
-			status, found, err := receiver.Iprobe(source, tag)
+			status, found, err := r.comm.Iprobe(source, tag)
 			require.NoError(rt, err)
-			_, m := model.find(source, tag)
+			_, m := r.find(source, tag)
 			require.Equal(rt, m != nil, found)
 			if m != nil {
 				// The earliest of the source that it says.
-				_, m = model.find(status.Source, tag)
+				_, m = r.find(status.Source, tag)
 				require.NotNil(rt, m)
 				require.Equal(rt, Status{m.source, m.tag, m.size}, status)
 			}
 		case "claim":
 			source, tag := sources.Draw(rt, "source"), wildTags.Draw(rt, "wanted")
-			claimed, err := receiver.Improbe(source, tag)
+			claimed, err := r.comm.Improbe(source, tag)
 			require.NoError(rt, err)
-			_, m := model.find(source, tag)
+			_, m := r.find(source, tag)
 			require.Equal(rt, m != nil, claimed != nil)
 			if m != nil {
 				// The earliest of its source.
-				i, m := model.find(claimed.Source, tag)
+				i, m := r.find(claimed.Source, tag)
 				require.NotNil(rt, m)
-				model.waiting = append(model.waiting[:i:i], model.waiting[i+1:]...)
+				r.waiting = append(r.waiting[:i:i], r.waiting[i+1:]...)
 				buf := make([]byte, m.size)
 				status, err := claimed.Recv(deadline(t), buf)
 				require.NoError(rt, err)
@@ -169,21 +183,26 @@ func runAgainstNaive(rt *rapid.T, t *testing.T, worlds, steps []*Comm, limit int
 				require.Equal(rt, content(m.source, m.number, m.size), buf)
 			}
 		}
-		for _, p := range posts {
-			p.verify(rt, t, &model)
+		for _, p := range r.posts {
+			p.verify(rt, t, &r.naive)
 		}
 	}
-	for _, p := range append([]*naivePost(nil), model.posted...) {
-		p.request.Cancel()
-		model.cancel(p)
-		p.verify(rt, t, &model)
-	}
-	for _, m := range model.waiting {
-		expect(t, receiver, m.source, m.tag, Status{m.source, m.tag, m.size}, m.number)
+	for i := range ranks {
+		r := &ranks[i]
+		for _, p := range append([]*naivePost(nil), r.posted...) {
+			p.request.Cancel()
+			r.cancel(p)
+			p.verify(rt, t, &r.naive)
+		}
+		for _, m := range r.waiting {
+			expect(t, r.comm, m.source, m.tag, Status{m.source, m.tag, m.size}, m.number)
+		}
 	}
 	require.NoError(rt, WaitAll(deadline(t), sends))
-	_, messages, _ := used(receiver)
-	require.Zero(rt, messages)
+	for _, r := range ranks {
+		_, messages, _ := used(r.comm)
+		require.Zero(rt, messages)
+	}
 }
 
 // verify waits for a receive that must be over by the model, and checks what it got.
