@@ -48,7 +48,6 @@ var rooms = map[string]room{
 	"examples/echo":            {imports: "efa", plain: true},
 	"examples/http":            {imports: "efa", plain: true},
 	"examples/parameterserver": {imports: "bootstrap fabric", plain: true},
-	"bench":                    {imports: "internal/bench internal/bench/report internal/bench/suite", plain: true},
 	"examples/sgd":             {imports: "bootstrap collective collective/operator comm efa", plain: true},
 	"emulator":                 {plain: true},
 	"internal/bench":           {imports: "fabric", plain: true},

@@ -151,7 +151,7 @@ func (c *Config) host() string {
 }
 
 // eagerLimit is about the length from which on a message is as fast by rendezvous: at 32
-// KiB on shm, and beyond on sockets and the emulated efa device (go run ./bench -run
+// KiB on shm, and beyond on sockets and the emulated efa device (weft bench --run
 // 'limit.*ranks'; docs/PERFORMANCE.md). Over tcp of libfabric 1.17 the engine has messages
 // of 16 KiB at most, and sends no longer ones at once.
 const eagerLimit = 32 << 10

@@ -92,8 +92,8 @@ func (c *Comm) Improbe(source, tag int) (*Message, error) {
 // Recv receives the message, once. Errors are those of Comm.Recv. If ctx has ended
 // already, the message can be received later.
 func (m *Message) Recv(ctx context.Context, buf []byte) (Status, error) {
-	if ctx.Err() != nil {
-		return Status{}, context.Cause(ctx)
+	if err := context.Cause(ctx); err != nil {
+		return Status{}, err
 	}
 	op, err := m.take(buf)
 	if err != nil {

@@ -190,9 +190,9 @@ func (op *operation) result() (Status, error) {
 
 // runToEnd has an operation begin and end.
 func (op *operation) runToEnd(ctx context.Context) (Status, error) {
-	if ctx.Err() != nil {
+	if err := context.Cause(ctx); err != nil {
 		op.release()
-		return Status{}, context.Cause(ctx)
+		return Status{}, err
 	}
 	if op.run(ctx) == nil {
 		return op.result()

@@ -3,15 +3,15 @@ package efa
 import (
 	"errors"
 	"fmt"
-	"sync"
+	"sync/atomic"
 
 	"github.com/weft-go/weft/fabric"
 )
 
 // arenaExposures are the arenas of the program that peers can use, each as a whole. They
-// stay registered when nobody uses them, as long as there are not too many.
+// stay registered when nobody uses them, as long as there are not too many. It belongs to
+// the progress role.
 type arenaExposures struct {
-	mu     sync.Mutex // arenas are closed by any goroutine
 	known  map[*fabric.Arena]*arenaExposure
 	clock  uint64 // counts loans
 	closed bool
@@ -23,9 +23,8 @@ const mostArenas = 64
 // arenaExposure is that of an arena, or nothing if that cannot be registered.
 type arenaExposure struct {
 	*Exposure
-	of     *arenaExposures
 	arena  *fabric.Arena
-	users  int
+	users  atomic.Int32
 	used   uint64 // when it was lent last
 	forget func()
 }
@@ -44,8 +43,6 @@ func (p Progress) Borrow(buf []byte) *Exposure {
 	}
 	r := p.reactor
 	a := &r.arenas
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	e := a.known[arena]
 	if e == nil {
 		if e = a.add(p, arena); e == nil {
@@ -55,18 +52,13 @@ func (p Progress) Borrow(buf []byte) *Exposure {
 	a.clock++
 	e.used = a.clock
 	if e.Exposure != nil {
-		e.users++
+		e.users.Add(1)
 	}
 	return e.Exposure
 }
 
 // Return ends a loan of Borrow. Any goroutine may call it, also after Close of the reactor.
-func (e *Exposure) Return() {
-	a := e.lent.of
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	e.lent.users--
-}
+func (e *Exposure) Return() { e.lent.users.Add(-1) }
 
 // RemoteOf is what to tell peers of a part of what is exposed.
 func (e *Exposure) RemoteOf(part []byte) (fabric.Remote, error) { return e.registration.RemoteOf(part) }
@@ -77,7 +69,7 @@ func (a *arenaExposures) add(p Progress, arena *fabric.Arena) *arenaExposure {
 	if a.closed || len(a.known) >= mostArenas && !a.evict() {
 		return nil
 	}
-	e := &arenaExposure{of: a, arena: arena}
+	e := &arenaExposure{arena: arena}
 	var err error
 	// Any goroutine closes an arena, and only the role may use the device.
 	release := func() (err error) {
@@ -105,7 +97,7 @@ func (a *arenaExposures) add(p Progress, arena *fabric.Arena) *arenaExposure {
 func (a *arenaExposures) evict() bool {
 	var oldest *arenaExposure
 	for _, e := range a.known {
-		if e.users == 0 && (oldest == nil || e.used < oldest.used) {
+		if e.users.Load() == 0 && (oldest == nil || e.used < oldest.used) {
 			oldest = e
 		}
 	}
@@ -114,10 +106,8 @@ func (a *arenaExposures) evict() bool {
 
 // release is for an arena that is to be closed.
 func (a *arenaExposures) release(e *arenaExposure) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if e.users > 0 {
-		return fmt.Errorf("%w: the arena is in use by %d calls, or peers may still write to it for calls that have failed", fabric.ErrBusy, e.users)
+	if n := e.users.Load(); n > 0 {
+		return fmt.Errorf("%w: the arena is in use by %d calls, or peers may still write to it for calls that have failed", fabric.ErrBusy, n)
 	}
 	if a.known[e.arena] != e {
 		return nil
@@ -138,8 +128,6 @@ func (a *arenaExposures) drop(e *arenaExposure) error {
 
 // close ends all, when the device is closed.
 func (a *arenaExposures) close() error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	a.closed = true
 	var err error
 	for _, e := range a.known {

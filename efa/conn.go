@@ -425,8 +425,8 @@ func (c *Conn) MessageSize(ctx context.Context) (int, error) {
 }
 
 func (c *Conn) read(ctx context.Context, buf []byte, size bool) (int, error) {
-	if ctx.Err() != nil {
-		return 0, context.Cause(ctx)
+	if err := context.Cause(ctx); err != nil {
+		return 0, err
 	}
 	k := newCall(c, buf)
 	k.size = size
@@ -455,8 +455,8 @@ func (c *Conn) WriteMessage(ctx context.Context, buf []byte) error {
 
 // checkWrite finds what need not bother the reactor.
 func (c *Conn) checkWrite(ctx context.Context, buf []byte) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+	if err := context.Cause(ctx); err != nil {
+		return err
 	}
 	if int64(len(buf)) > c.maxMessage {
 		return &MessageSizeError{Size: int64(len(buf)), Limit: c.maxMessage, Writing: true}

@@ -27,8 +27,8 @@ const (
 // may go on. The error is what ended the connection before that, or ctx's; a remote
 // flush of an attached connection is fabric.ErrNotSupported.
 func (c *Conn) Flush(ctx context.Context, scope FlushScope) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+	if err := context.Cause(ctx); err != nil {
+		return err
 	}
 	k := newCall(c, nil)
 	k.flush = &flush{scope: scope, call: k}

@@ -22,16 +22,9 @@ type Buffer struct {
 	bytes      []byte
 	descriptor fabric.Descriptor
 	class      int
-	// owned is by whom.
-	owned atomic.Int32
+	// taken: it is the caller's, and neither the pool's nor a connection's.
+	taken atomic.Bool
 }
-
-// Who owns a buffer.
-const (
-	ownedByPool int32 = iota
-	ownedByCaller
-	ownedByConn
-)
 
 // Bytes is the memory: as many bytes as were asked for, with what was in them
 // before.
@@ -43,7 +36,7 @@ func (b *Buffer) SetLen(n int) { b.bytes = b.memory[:n] }
 // Release gives the buffer back unused. If WriteBuffer has taken it, or it has gone back
 // already, nothing happens, as long as nobody else has got it.
 func (b *Buffer) Release() {
-	if b.owned.CompareAndSwap(ownedByCaller, ownedByPool) {
+	if b.taken.CompareAndSwap(true, false) {
 		b.pool.give(b)
 	}
 }
@@ -88,7 +81,7 @@ func (c *Conn) WriteBuffer(ctx context.Context, b *Buffer) error {
 	if err := c.checkWrite(ctx, b.bytes); err != nil {
 		return err
 	}
-	if !b.owned.CompareAndSwap(ownedByCaller, ownedByConn) {
+	if !b.taken.CompareAndSwap(true, false) {
 		return &BufferError{Size: len(b.bytes), Gone: true}
 	}
 	k := newCall(c, b.bytes)
@@ -96,7 +89,7 @@ func (c *Conn) WriteBuffer(ctx context.Context, b *Buffer) error {
 	k.request.run = startWrite
 	_, err := c.wait(ctx, k)
 	if err != nil {
-		b.owned.Store(ownedByCaller)
+		b.taken.Store(true)
 	}
 	return err
 }
@@ -175,14 +168,13 @@ func (p *lentPool) take(class int) (*Buffer, error) {
 	p.free[class] = p.free[class][:last]
 	p.out += 1 << class
 	b.chunk.out++
-	b.owned.Store(ownedByCaller)
+	b.taken.Store(true)
 	return b, nil
 }
 
 func (p *lentPool) give(b *Buffer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	b.owned.Store(ownedByPool)
 	p.out -= 1 << b.class
 	b.chunk.out--
 	if p.closed {

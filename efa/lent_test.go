@@ -142,7 +142,7 @@ func TestBufferIsUsedOnce(t *testing.T) {
 		<-held
 		first := make(chan error, 1)
 		go func() { first <- dialed.WriteBuffer(deadline(t), written) }()
-		require.Eventually(t, func() bool { return written.owned.Load() == ownedByConn }, patience, time.Millisecond)
+		require.Eventually(t, func() bool { return !written.taken.Load() }, patience, time.Millisecond)
 		written.Release()
 		var gone *BufferError
 		require.ErrorAs(t, dialed.WriteBuffer(deadline(t), written), &gone)

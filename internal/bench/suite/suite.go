@@ -23,7 +23,7 @@ import (
 type Config struct {
 	// Match is for the names of benchmarks; nil is all.
 	Match *regexp.Regexp
-	// Rounds is how often each is measured; 0 is DefaultRounds.
+	// Rounds is how often each is measured, bench.LeastRounds at least.
 	Rounds int
 	// Quick takes fewer benchmarks, each with fewer messages.
 	Quick bool
@@ -37,9 +37,6 @@ type Config struct {
 	Progress func(rounds, done int, what string)
 	Finished func(benchmarks, done int, result *report.Result)
 }
-
-// DefaultRounds are more than LeastRounds, so that one that was disturbed is one of many.
-const DefaultRounds = 7
 
 // NoMatchError says that no benchmark has a name that matches.
 type NoMatchError struct {
@@ -69,9 +66,6 @@ func Run(ctx context.Context, c Config) (*report.Report, error) {
 	}
 	if len(chosen) == 0 {
 		return nil, &NoMatchError{c.Match.String(), Names(c.Quick)[0]}
-	}
-	if c.Rounds == 0 {
-		c.Rounds = DefaultRounds
 	}
 	document := &report.Report{
 		Environment: bench.Describe(ctx), Command: c.Command, Start: time.Now(), Rounds: c.Rounds, Quick: c.Quick,
