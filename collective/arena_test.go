@@ -161,7 +161,7 @@ func TestArenaOverlaps(t *testing.T) {
 }
 
 // A call that is given up gives the arena back when the others have said that they write
-// no more, and the error says so if they do not.
+// no more.
 func TestArenaAfterAFailure(t *testing.T) {
 	each(t, func(t *testing.T, provider string) {
 		const n = 20_000

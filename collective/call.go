@@ -26,8 +26,8 @@ type call struct {
 type state struct {
 	group  *group
 	shape  shape
-	input  []byte // the caller's, which is read only
-	output []byte // likewise, where the result goes at the end
+	input  []byte // the caller's; read only, unless places.inPlace
+	output []byte // likewise, where the result goes: at the end, or at once if places.own
 	apply  operator.Erased
 	// bound: when the wait for it is given up, so is the call.
 	bound bool
@@ -49,7 +49,7 @@ type state struct {
 	failure  error
 	inFlight error         // an *efa.InFlightError or several
 	stranded bool          // it has one of a connection, which knows when its write ends
-	released chan struct{} // for who was told that writes were given up
+	released chan struct{} // for who was told that memory is still in use
 }
 
 var calls = sync.Pool{New: func() any { return &call{} }}

@@ -27,12 +27,6 @@ import (
 // By default it is a small one, with the other tests. make soak-collective does the
 // whole; SOAK_PROVIDERS, SOAK_RANKS, SOAK_SIZES, SOAK_CALLS, SOAK_SUBJECTS and SOAK_SEED
 // change it.
-//
-// Beside that, on two cores in November 2026, without a failure: 64 MiB by 9 and 12 ranks on
-// shm; up to 100,000 B by 5, 7, 8 and 9 ranks on sockets, and 33,000 B by 12 and 16; up to
-// 33,000 B by 8, 9 and 12 on
-// efa with WEFT_EFA_DROP=3 WEFT_EFA_REORDER=60 WEFT_EFA_RNR=20; and TestRankIsKilled with each
-// kind alone on tcp, efa and sockets. Not run: 64 MiB by more than 12 ranks.
 type campaign struct {
 	Sizes    []int // bytes of the longest buffer of a rank, about
 	Every    bool  // every algorithm at each size, and not one besides the one chosen

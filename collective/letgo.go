@@ -21,10 +21,6 @@ const letGo = 2 * time.Second
 // fail ends a call, as soon as nothing of the caller's is in use.
 func (c *call) fail(p progress, why error) {
 	c.failure = why
-	if c.provision != nil {
-		// It has nothing of the caller's.
-		c.flying = 0
-	}
 	if c.window != nil {
 		// A peer may still write there.
 		c.group.parked = append(c.group.parked, c.window)

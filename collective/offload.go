@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"syscall"
 	"time"
 
@@ -34,8 +33,6 @@ type offload struct {
 	end     context.CancelFunc
 	ended   chan struct{}
 	started bool
-	closing sync.Once
-	closed  error
 }
 
 // longestName is that of the address of an endpoint, behind its length.
@@ -67,12 +64,16 @@ func (o *offload) open(provider string, address []byte) error {
 		Capabilities: fabric.Messages | fabric.TaggedMessages | fabric.Collectives,
 		MemoryMode:   fabric.LocalRegistration | fabric.VirtualAddresses | fabric.AllocatedMemory | fabric.ProviderKeys,
 	}
-	if family := binary.NativeEndian.Uint16(append(address[:min(len(address), 2):2], 0, 0)); family == syscall.AF_INET || family == syscall.AF_INET6 {
-		address[2], address[3] = 0, 0 // any port
-		hints.SourceAddress = address
-		hints.AddressFormat = fabric.FormatIPv4
-		if family == syscall.AF_INET6 {
+	if len(address) >= 4 {
+		switch binary.NativeEndian.Uint16(address) {
+		case syscall.AF_INET:
+			hints.AddressFormat = fabric.FormatIPv4
+		case syscall.AF_INET6:
 			hints.AddressFormat = fabric.FormatIPv6
+		}
+		if hints.AddressFormat != 0 {
+			address[2], address[3] = 0, 0 // any port
+			hints.SourceAddress = address
 		}
 	}
 	infos, err := fabric.Discover(hints)
@@ -277,12 +278,9 @@ func (o *offload) close() error {
 	if o == nil {
 		return nil
 	}
-	o.closing.Do(func() {
-		o.end()
-		if o.started {
-			<-o.ended
-		}
-		o.closed = o.shut()
-	})
-	return o.closed
+	o.end()
+	if o.started {
+		<-o.ended
+	}
+	return o.shut()
 }

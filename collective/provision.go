@@ -83,8 +83,8 @@ func (g *group) provide(p provision, op operator.Erased, options []Option) (*pro
 			fmt.Sprintf("another one, since %s does no such %v of its own here: %v", g.comm.Provider(), p.kind, err),
 		}
 	}
-	commutative := !combines(p.kind) || op.Commutative()
-	if a := g.table.choose(p.kind, p.length, commutative); a != schedule.Provider {
+	// Of an operator that is not commutative, options has taken another one.
+	if a := g.table.choose(p.kind, p.length, true); a != schedule.Provider {
 		return nil, a, nil
 	}
 	return nil, schedule.Default, nil
@@ -208,7 +208,6 @@ func (g *group) offload(p progress, c *call) {
 		}
 	}
 	c.provision.take(c.input, g.rank, g.size)
-	c.flying = 1
 	c.provision.of.queue <- c
 }
 
@@ -228,11 +227,10 @@ func (g *group) missing(number uint64) error {
 // provided takes in the end of a call that the provider has done.
 func (g *group) provided(p progress, c *call, err error) {
 	switch {
-	case c.failure != nil || g.failure != nil:
+	case g.failure != nil:
 	case err != nil:
 		g.fail(p, err)
 	default:
-		c.flying = 0
 		c.spaces[schedule.Output] = c.provision.result
 		g.finish(p, c)
 	}

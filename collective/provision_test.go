@@ -100,6 +100,10 @@ func TestProvisionByConfig(t *testing.T) {
 			p := &player{world: world, other: world, seed: 1, mine: rand.New(rand.NewPCG(1, uint64(rank)))}
 			return p.storm(ctx, campaign{Calls: 200})
 		})
+		for _, world := range worlds {
+			o := world.Extended().(*group).own.Load()
+			require.Equal(t, strings.HasPrefix(provider, "tcp"), o.started, "whether the provider has done any")
+		}
 	})
 }
 

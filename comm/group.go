@@ -26,7 +26,7 @@ func (c *Comm) Dup(ctx context.Context) (*Comm, error) { return c.Split(ctx, 0, 
 // Undefined the result is nil. It is collective; if it fails, on any rank, no more
 // communicators can be made of this one. A *ContextError says that a rank has been in too
 // many.
-func (c *Comm) Split(ctx context.Context, color, key int) (*Comm, error) {
+func (c *Comm) Split(ctx context.Context, color, key int) (made *Comm, err error) {
 	if err := c.checkUse(); err != nil {
 		return nil, err
 	}
@@ -36,9 +36,13 @@ func (c *Comm) Split(ctx context.Context, color, key int) (*Comm, error) {
 	mine := wish{color: color, key: key}
 	if color != Undefined {
 		mine.context = c.engine.newContext()
+		defer func() {
+			if made == nil && mine.context != 0 {
+				c.engine.do(func(p efa.Progress) { c.engine.endContext(p, mine.context) })
+			}
+		}()
 	}
 	var answer []byte
-	var err error
 	if c.rank == 0 {
 		answer, err = c.leadSplit(ctx, mine)
 	} else {
@@ -53,7 +57,7 @@ func (c *Comm) Split(ctx context.Context, color, key int) (*Comm, error) {
 	if color == Undefined {
 		return nil, nil
 	}
-	return c.part(answer)
+	return c.part(answer, mine.context)
 }
 
 // wish is what a rank wants of Split. Each rank chooses the context of messages to
@@ -153,8 +157,9 @@ func (c *Comm) within(rank int) tagged.Pattern {
 // memberSize is what an answer has of each rank.
 const memberSize = 4 + 4
 
-// part makes the communicator that rank 0 has decided on.
-func (c *Comm) part(answer []byte) (*Comm, error) {
+// part makes the communicator that rank 0 has decided on, in which this rank has the
+// context that it has chosen.
+func (c *Comm) part(answer []byte, context uint32) (*Comm, error) {
 	wrong := func(format string, args ...any) error {
 		return &RankError{Rank: 0, Cause: fmt.Errorf("%w: "+format, append([]any{ErrProtocol}, args...)...)}
 	}
@@ -173,7 +178,9 @@ func (c *Comm) part(answer []byte) (*Comm, error) {
 			return nil, wrong("context %d of rank %d in a communicator", number, world)
 		}
 		if world == c.engine.rank {
-			own = len(group)
+			if own = len(group); number != context {
+				return nil, wrong("context %d instead of %d of this rank in a communicator", number, context)
+			}
 		}
 		group, contexts = append(group, world), append(contexts, number)
 	}
@@ -223,17 +230,22 @@ func (c *Comm) leave(p efa.Progress) {
 	if x := c.extension.Load(); x != nil {
 		x.close(p)
 	}
+	e.endContext(p, c.context)
+}
+
+// endContext drops what waits in a context of a communicator, and what is still to come.
+func (e *engine) endContext(p efa.Progress, context uint32) {
 	if e.closed {
 		return
 	}
-	delete(e.unclosed, c.context)
-	for _, context := range []uint32{c.context, c.context + 1} {
-		for e.drop(p, context) {
+	delete(e.unclosed, context)
+	for _, one := range []uint32{context, context + 1} {
+		for e.drop(p, one) {
 			continue
 		}
 	}
-	e.arrivals.used -= int64(len(e.early[c.context])) * overhead
-	delete(e.early, c.context)
+	e.arrivals.used -= int64(len(e.early[context])) * overhead
+	delete(e.early, context)
 	e.letGo(p)
 }
 

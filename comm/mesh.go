@@ -148,8 +148,9 @@ func (e *engine) accept(ctx context.Context, token []byte, count int) error {
 				err = fmt.Errorf("%w: rank %d is here already", ErrProtocol, rank)
 			}
 			if err != nil {
+				err = errors.Join(err, conn.CloseNow())
 				e.config.Logger.Warn("weft: refused a connection to this rank", "rank", e.rank, "peer", conn.RemoteAddr(), "error", err)
-				return conn.CloseNow()
+				return nil
 			}
 			e.peers[rank].conn = conn
 			if count--; count == 0 {

@@ -100,10 +100,7 @@ func (m *Message) Recv(ctx context.Context, buf []byte) (Status, error) {
 		return Status{}, err
 	}
 	// It is out of the matcher: even if ctx ends just now, it has to be received.
-	if op.run(ctx) == nil {
-		return op.result()
-	}
-	return op.giveUp(context.Cause(ctx))
+	return op.runOut(ctx)
 }
 
 // Irecv begins a Recv and returns: buf belongs to the request until it is done.

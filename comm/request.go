@@ -194,6 +194,11 @@ func (op *operation) runToEnd(ctx context.Context) (Status, error) {
 		op.release()
 		return Status{}, err
 	}
+	return op.runOut(ctx)
+}
+
+// runOut is runToEnd of an operation that must begin, even if ctx has ended.
+func (op *operation) runOut(ctx context.Context) (Status, error) {
 	if op.run(ctx) == nil {
 		return op.result()
 	}

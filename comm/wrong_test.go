@@ -186,6 +186,9 @@ func TestWrongAnswerToSplit(t *testing.T) {
 		// What rank 1 wanted.
 		_, err = zero.receiveOn(zero.within(1), make([]byte, wishSize)).runToEnd(deadline(t))
 		require.NoError(t, err)
+		var open int
+		one.engine.do(func(efa.Progress) { open = len(one.engine.unclosed) })
+		require.Zero(t, open, "contexts of no communicator")
 	})
 }
 

@@ -76,6 +76,6 @@ func TestInstallerFromAnAddress(t *testing.T) {
 	image := "weft-efa:" + tag(t)
 	docker(t, "build", "--target", "efa", "--tag", image,
 		"--build-arg", "EFA_INSTALLER="+server.URL+"/aws-efa-installer-0.tar.gz", "docker/aws")
-	t.Cleanup(func() { docker(t, "image", "rm", image) })
+	removed(t, "image", image)
 	require.Contains(t, docker(t, "run", "--rm", "--network", "none", image, "fi_info", "--version"), "libfabric: ")
 }

@@ -29,13 +29,12 @@ func (r *Reactor) completed(op *operation, done *fabric.Completion) {
 	case matchedReceive:
 		r.matched(op, done)
 	default:
-		if done.Err != nil && r.undecided(op, done.Err) {
-			return
-		}
 		if done.Err != nil && r.attributes.StallsAfterFailure && op.conn != nil && op.purpose != remoteAccess {
 			r.stall(op.peer(), done.Err)
 		}
-		r.ended(op, done.Err)
+		if done.Err == nil || !r.undecided(op, done.Err) {
+			r.ended(op, done.Err)
+		}
 	}
 }
 

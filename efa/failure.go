@@ -103,9 +103,6 @@ func (r *Reactor) undecided(op *operation, err error) bool {
 	case !c.peerClosed || c.failure != nil || c.over || !errors.Is(failureKind(err), ErrPeerLost):
 		return false
 	}
-	if r.attributes.StallsAfterFailure {
-		r.stall(op.peer(), err)
-	}
 	if c.acknowledged {
 		r.ended(op, nil)
 	} else {

@@ -42,8 +42,9 @@ func TestClosePrograms(t *testing.T) {
 		return
 	}
 	// How many programs.
+	checks := flag.Lookup("rapid.checks").Value.String()
 	require.NoError(t, flag.Set("rapid.checks", testenv.Setting(t, "SOAK_PROGRAMS", "40", func(s string) (string, error) { return s, nil })))
-	defer func() { require.NoError(t, flag.Set("rapid.checks", flag.Lookup("rapid.checks").DefValue)) }()
+	defer func() { require.NoError(t, flag.Set("rapid.checks", checks)) }()
 	for _, provider := range append(testenv.Providers(), "udp") {
 		if provider == "efa" {
 			// A region that is closed before the operations on it ends the process.

@@ -60,11 +60,7 @@ func tooManyBuffers(op *Op) string {
 
 // addSpill gives a receive the buffer for what does not fit, and returns how long
 // the others are.
-func (e *Endpoint) addSpill(op *Op, c *cgo.Op, x *cgo.Extra) (room int) {
-	if c.Extra == nil {
-		c.Extra = x
-		x.Flags, x.Data, x.Vectors = 0, 0, 0
-	}
+func (e *Endpoint) addSpill(c *cgo.Op, x *cgo.Extra) (room int) {
 	if x.Vectors == 0 {
 		x.Vectors = 1
 		x.Vector[0], x.Descriptor[0] = cgo.Vector{Base: c.Buf, Len: c.Len}, c.Descriptor

@@ -34,12 +34,12 @@ func (e *Endpoint) stage(op *Op, c *cgo.Op, x *cgo.Extra) bool {
 	c.Peer, c.Tag, c.Ignore = uint64(op.Peer), op.Tag, op.Ignore
 	c.Buf, c.Len = address(op.Buf), uint64(len(op.Buf))
 	c.Descriptor = uintptr(op.Descriptor)
-	if !plain {
+	if !plain || spills {
 		extend(op, c, x)
 	}
 	room := noLimit
 	if spills {
-		room = e.addSpill(op, c, x)
+		room = e.addSpill(c, x)
 	}
 	if !kind.inject {
 		q := e.queue(op.Kind)

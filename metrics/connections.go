@@ -116,8 +116,7 @@ func (p *peerStats) add(s *efa.ConnStats) {
 	p.received += s.Received
 	p.receivedBytes += s.ReceivedBytes
 	p.waited += s.Waited
-	e := &s.Errors
-	p.errors += e.Closed + e.PeerClosed + e.PeerLost + e.Protocol + e.Device + e.Deadline + e.Canceled + e.MessageSize + e.WouldBlock + e.Other
+	tellErrors(&s.Errors, func(n float64, _ ...string) { p.errors += uint64(n) })
 }
 
 // byPeer is a metric with a series for each peer.

@@ -137,8 +137,7 @@ func TestEveryCountOfCollectives(t *testing.T) {
 	const first = 1000
 	var s collective.Stats
 	next := uint64(first)
-	number(reflect.ValueOf(s.Calls[1:]).Index(0), &next)
-	for i := 2; i < len(s.Calls); i++ {
+	for i := 1; i < len(s.Calls); i++ { // 0 is no collective
 		number(reflect.ValueOf(&s.Calls[i]).Elem(), &next)
 	}
 	c := newCollector(collectiveMetrics, nil, func() collective.Stats { return s })

@@ -18,7 +18,7 @@ import (
 	"github.com/weft-go/weft/metrics"
 )
 
-// metricsFlags are those of commands that serve until a signal comes.
+// metricsFlags are those of commands that listen.
 type metricsFlags struct {
 	Metrics string `placeholder:"HOST:PORT" help:"Where to serve metrics to Prometheus, at /metrics, while the command works. Port 0 takes a free one."`
 }
@@ -77,7 +77,9 @@ func (e *exposition) serve(t *terminal, asJSON bool, l *efa.Listener) error {
 	e.served = make(chan struct{})
 	go func() {
 		defer close(e.served)
-		_ = e.server.Serve(netutil.LimitListener(e.listener, mostScrapers)) // until it is closed
+		if err := e.server.Serve(netutil.LimitListener(e.listener, mostScrapers)); !errors.Is(err, http.ErrServerClosed) {
+			errorLog.Print(err)
+		}
 	}()
 	address := e.listener.Addr().String()
 	if asJSON {

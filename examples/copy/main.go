@@ -1,7 +1,7 @@
 // Command copy sends a file to another machine, and says so only when that has all of it,
 // with the same sha256.
 //
-//	go run ./examples/copy -listen 127.0.0.1:7470 -dir inbox    # in one terminal,
+//	go run ./examples/copy -listen 127.0.0.1:7470 -dir /tmp     # in one terminal,
 //	go run ./examples/copy README.md 127.0.0.1:7470             # and in another
 //
 // For whole trees, modes and progress there is the command: weft send, weft recv.

@@ -50,7 +50,7 @@ func newWork(ctx context.Context, world *comm.Comm, c Case) (work, error) {
 	}
 	var m memory
 	if c.Arena {
-		if m.arena, err = fabric.NewArena(max(c.Memory(world.Size()), 1)); err != nil {
+		if m.arena, err = fabric.NewArena(max(c.Memory(world.Size())/world.Size(), 1)); err != nil {
 			return work{}, err
 		}
 	}

@@ -54,40 +54,38 @@ type axis struct {
 
 // axes are those that curves name.
 var axes = map[string]axis{
-	"bytes":      {"bytes of a message", math.Log2, binaryName},
-	"window":     {"messages in flight", math.Log2, decimalName},
-	"depth":      {"others that are waiting", math.Log2, decimalName},
-	"ranks":      {"ranks", func(x float64) float64 { return x }, decimalName},
-	"percentile": {"% of the messages are within", nines, func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }},
+	"bytes":      {"bytes of a message", math.Log2, binary},
+	"window":     {"messages in flight", math.Log2, decimal},
+	"depth":      {"others that are waiting", math.Log2, decimal},
+	"ranks":      {"ranks", func(x float64) float64 { return x }, decimal},
+	"percentile": {"% of the messages are within", nines, scaled()},
 }
 
 // nines is how many nines a percentile has: as far as from 90 to 99 it is from 99 to 99.9. The
 // longest of all is beyond any axis.
 func nines(percentile float64) float64 { return -math.Log10(1 - percentile/100) }
 
-func binaryName(x float64) string {
-	for _, unit := range []struct {
-		name  string
-		bytes float64
-	}{{" MiB", 1 << 20}, {" KiB", 1 << 10}} {
-		if x >= unit.bytes {
-			return strconv.FormatFloat(x/unit.bytes, 'f', -1, 64) + unit.name
-		}
-	}
-	return strconv.FormatFloat(x, 'f', -1, 64)
+type scale struct {
+	name string
+	size float64
 }
 
-func decimalName(x float64) string {
-	for _, unit := range []struct {
-		name string
-		size float64
-	}{{"M", 1e6}, {"k", 1e3}} {
-		if x >= unit.size {
-			return strconv.FormatFloat(x/unit.size, 'f', -1, 64) + unit.name
+// scaled names a number in the largest unit that it fills.
+func scaled(units ...scale) func(x float64) string {
+	return func(x float64) string {
+		for _, u := range units {
+			if x >= u.size {
+				return strconv.FormatFloat(x/u.size, 'f', -1, 64) + u.name
+			}
 		}
+		return strconv.FormatFloat(x, 'f', -1, 64)
 	}
-	return strconv.FormatFloat(x, 'f', -1, 64)
 }
+
+var (
+	binary  = scaled(scale{" MiB", 1 << 20}, scale{" KiB", 1 << 10})
+	decimal = scaled(scale{"M", 1e6}, scale{"k", 1e3})
+)
 
 // charts are those of all curves, in the order in which they were measured.
 func (r *Report) charts() []chart {

@@ -84,14 +84,13 @@ func (r Row) How() string {
 }
 
 // Strip draws the ratios of a row's rounds, and its target, along a line: how far apart
-// they are is what one can rely on. It is nil for rows without ratios.
+// they are is what one can rely on. It is nil for rows without ratios or a target.
 func (r Row) Strip() *Strip {
 	if len(r.Ratios) == 0 || slices.Min(r.Ratios) <= 0 || r.Limit <= 0 {
 		return nil
 	}
-	low, high := min(slices.Min(r.Ratios), r.Limit), max(slices.Max(r.Ratios), r.Limit)
 	// Half to twice the target at least, so that a little looks like a little.
-	low, high = math.Log(min(low, r.Limit/2)), math.Log(max(high, r.Limit*2))
+	low, high := math.Log(min(slices.Min(r.Ratios), r.Limit/2)), math.Log(max(slices.Max(r.Ratios), r.Limit*2))
 	place := func(v float64) float64 { return 6 + (stripWidth-12)*(math.Log(v)-low)/(high-low) }
 	s := &Strip{Target: place(r.Limit), Median: place(median(r.Ratios))}
 	for _, ratio := range r.Ratios {

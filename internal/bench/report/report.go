@@ -128,17 +128,22 @@ func (s Series) values() []float64 {
 	return s.Mean
 }
 
+// beside are weft's values and the baseline's, of the same kind: the typical ones where both
+// have them, and else the means.
+func (c *Comparison) beside(weft Series) (mine, theirs []float64) {
+	if len(weft.Typical) == 0 || len(c.Typical) == 0 {
+		return weft.Mean, c.Mean
+	}
+	return weft.Typical, c.Typical
+}
+
 // Conclude takes the ratio of each round, and the median of those: a round's
-// two runs saw the machine in about the same state. It compares the typical
-// values where both have them, and else the means.
+// two runs saw the machine in about the same state.
 func (c *Comparison) Conclude(weft Series) {
 	if c.NotHere != "" {
 		return
 	}
-	mine, theirs := weft.Typical, c.Typical
-	if len(mine) == 0 || len(theirs) == 0 {
-		mine, theirs = weft.Mean, c.Mean
-	}
+	mine, theirs := c.beside(weft)
 	c.Ratios = bench.Ratios(mine, theirs)
 	c.Value, c.Weft, c.Ratio = median(theirs), median(mine), median(c.Ratios)
 	switch {

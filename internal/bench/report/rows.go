@@ -65,10 +65,8 @@ func (r *Result) rows() (rows []Row) {
 		if c.NotHere != "" {
 			row.Verdict, row.Why = Absent, c.NotHere
 		} else {
-			row.Verdict, row.Ratios, row.Baseline = verdict(c.Limit, c.Met), c.Ratios, c.values()
-			if len(c.Typical) == 0 {
-				row.Weft = r.Weft.Mean
-			}
+			row.Verdict, row.Ratios = verdict(c.Limit, c.Met), c.Ratios
+			row.Weft, row.Baseline = c.beside(r.Weft)
 		}
 		add(row)
 	}

@@ -128,13 +128,13 @@ func TestNoCompiler(t *testing.T) {
 // What the benchmarks of the matcher post is matched.
 func TestMatcherExchanges(t *testing.T) {
 	for _, b := range matcherBenchmarks() {
+		if b.curve.X > mostCached {
+			continue
+		}
 		b.order.count = 64
 		r := b.run(context.Background(), nil, 1, nothing)
 		require.Empty(t, r.Failure)
 		require.Positive(t, r.Weft.Typical[0])
-		if r.Curve.X >= mostCached {
-			break
-		}
 	}
 }
 

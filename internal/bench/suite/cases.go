@@ -13,7 +13,7 @@ import (
 // benchmark is one piece of work, done by weft and by baselines.
 type benchmark struct {
 	id        string // of the target, such as P1
-	provider  string
+	provider  string // empty: work of this process alone
 	work      string // in words, such as "8 B ping-pong"
 	order     order
 	unit      unit
@@ -24,12 +24,9 @@ type benchmark struct {
 	// figures are instead of all that, if there are no ratios.
 	figures *figureSet
 	curve   *report.Curve // that it is a point of; nil for none
-	// inProcess is work that needs no other process.
-	inProcess bool
 }
 
-// measure does the work once, in processes of its own, and returns what it
-// took.
+// measure does the work once, and returns what it took.
 type measure func(ctx context.Context, t *tools, o order) (bench.Sample, error)
 
 // baseline is what weft is compared with, and the target of the ratio weft to
@@ -180,13 +177,22 @@ type pairProgram func(t *tools) []string
 func twinPair(t *tools) []string { return t.twin }
 func weftPair(t *tools) []string { return t.weft }
 
-// run has a program play both sides.
-func (program pairProgram) run(ctx context.Context, t *tools, o order) (measurement, error) {
+// sides are the commands of both sides, or why there are none.
+func (program pairProgram) sides(t *tools, o order) (first, second []string, err error) {
 	command := program(t)
 	if command == nil {
-		return measurement{}, t.noTwin
+		return nil, nil, t.noTwin
 	}
-	first, second := o.sides(command)
+	first, second = o.sides(command)
+	return first, second, nil
+}
+
+// run has a program play both sides.
+func (program pairProgram) run(ctx context.Context, t *tools, o order) (measurement, error) {
+	first, second, err := program.sides(t, o)
+	if err != nil {
+		return measurement{}, err
+	}
 	return runPair(ctx, first, second, o.deadline)
 }
 

@@ -38,7 +38,10 @@ func (f idleFigures) values(connections int) []float64 {
 
 func measureIdle(program pairProgram) measureFigures {
 	return func(ctx context.Context, t *tools, o order) ([]float64, error) {
-		first, second := o.sides(program(t))
+		first, second, err := program.sides(t, o)
+		if err != nil {
+			return nil, err
+		}
 		a, err := startPair(ctx, first, second, o.deadline, idleFigureCount)
 		if err != nil {
 			return nil, err

@@ -43,11 +43,10 @@ func percentileFigures() (all []report.Figure) {
 // measureLatency returns half a round trip for each of percentiles, in microseconds.
 func measureLatency(program pairProgram) measureFigures {
 	return func(ctx context.Context, t *tools, o order) ([]float64, error) {
-		command := program(t)
-		if command == nil {
-			return nil, t.noTwin
+		first, second, err := program.sides(t, o)
+		if err != nil {
+			return nil, err
 		}
-		first, second := o.sides(command)
 		a, err := startPair(ctx, first, second, o.deadline, len(o.figures(times{})))
 		if err != nil {
 			return nil, err

@@ -35,7 +35,7 @@ const mostCached = 10_000
 
 func matcherBenchmark(name string, depth uint32, prepare func(uint32) exchange) benchmark {
 	b := benchmark{
-		id: "P7", work: fmt.Sprintf("%d %s", depth, name), unit: unit{name: "ns", scale: 1e9}, limit: 40, inProcess: true,
+		id: "P7", work: fmt.Sprintf("%d %s", depth, name), unit: unit{name: "ns", scale: 1e9}, limit: 40,
 		order: order{count: 1_000_000, warmup: 1},
 		weft:  measureMatcher(depth, prepare),
 		curve: &report.Curve{Chart: "Matching a receive and a message", Line: "among " + name, Axis: "depth", X: float64(depth), Alone: true},

@@ -100,7 +100,7 @@ const profileCount = 8
 // profile has weft do the work once more, and write profiles. What is measured
 // is not told, because profiles take time as well.
 func (b benchmark) profile(ctx context.Context, t *tools, folder string) (err error) {
-	if b.inProcess {
+	if b.provider == "" {
 		return nil
 	}
 	watched := *t

@@ -21,10 +21,7 @@ func thresholdBenchmarks() []benchmark {
 			provider string
 			count    int
 		}{{"shm", 50_000}, {"tcp", 10_000}, {"sockets", 2_000}, {"efa", 2_000}} {
-			made := perOperation(weftSide(sideOptions{over: form.carrier}))
-			if on.provider == "efa" {
-				made = over("efa", weftSide(sideOptions{over: form.carrier}), perOperation)
-			}
+			made := over(on.provider, weftSide(sideOptions{over: form.carrier}), perOperation)
 			for _, size := range []int{2 << 10, 8 << 10, 16_000, 32 << 10, 65_000} {
 				b := benchmark{
 					id: "limit", provider: on.provider, work: fmt.Sprintf("%d B %s", size, form.one),

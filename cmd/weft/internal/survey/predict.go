@@ -55,13 +55,14 @@ func (s *survey) estimate(bytes, ranks int) (cost.Network, error) {
 		return n, err
 	}
 	n, err = fit(n, barrier, crowd.Barrier.Median(), func(n *cost.Network, by float64) { n.Wake = duration(by) })
-	if err != nil || bytes <= short {
+	measured := crowd.exchanged(bytes)
+	if err != nil || measured == 0 {
 		return n, err
 	}
 	// All of them together have more data than the caches, which makes all of it slower.
 	exchange.Size = ranks
 	alone := n
-	return fit(n, exchange, crowd.exchanged(bytes), func(n *cost.Network, by float64) {
+	return fit(n, exchange, measured, func(n *cost.Network, by float64) {
 		n.LocalBandwidth = alone.LocalBandwidth / (1 + by)
 		n.CopyRate, n.ReduceRate = alone.CopyRate/(1+by), alone.ReduceRate/(1+by)
 	})
@@ -98,7 +99,8 @@ func (s *survey) crowd(ranks int) *Crowd {
 	return nil
 }
 
-// exchanged is what an exchange of so many bytes takes, in microseconds.
+// exchanged is what an exchange of so many bytes takes, in microseconds, or 0 if it was not
+// measured.
 func (c *Crowd) exchanged(bytes int) float64 {
 	for i := range c.Exchanges {
 		if c.Exchanges[i].Bytes == bytes {
