@@ -494,34 +494,3 @@ func (r *Reactor) settle(n int) (posted int) {
 	}
 	return posted
 }
-
-// breakDownLater is breakDown for where lists are being worked on.
-func (r *Reactor) breakDownLater(err error) { r.later(func() { r.breakDown(err) }) }
-
-// breakDown ends everything: the device is of no use any more.
-func (r *Reactor) breakDown(err error) {
-	if r.broken != nil {
-		return
-	}
-	r.log.Error("weft: device failed", "error", err)
-	r.endUse(&DeviceError{Err: err})
-	r.endAll(r.broken)
-	r.tellEmptied()
-}
-
-// endUse notes, once, why the device is of no use any more.
-func (r *Reactor) endUse(why error) {
-	r.broken = why
-	close(r.done)
-}
-
-// over is why the device is of no use any more, if it is not. It is for those who do not
-// have the role.
-func (r *Reactor) over() error {
-	select {
-	case <-r.done:
-		return r.broken
-	default:
-		return nil
-	}
-}

@@ -94,6 +94,7 @@ func (w *world) region(d *inDomain) *aRegion {
 	w.say("open %s of %s in %s", w.add("region", r, r.Close), a, w.name(d))
 	return r
 }
+
 func (w *world) endpoint() *anEndpoint {
 	if e, ok := one[*anEndpoint](w, nil); ok && w.number(2) > 0 {
 		return e
