@@ -78,10 +78,16 @@ static void fill_rma(struct weft_work *w, struct fid_ep *ep)
 
 static void fill_atomic(struct weft_work *w, struct fi_msg_atomic *m)
 {
-	const struct weft_extra *x = &w->extra;
+	struct weft_extra *x = &w->extra;
+	size_t i;
 
-	w->value.addr = (void *)w->op.buf;
-	w->value.count = w->op.len;
+	w->values[0].addr = (void *)w->op.buf;
+	w->values[0].count = w->op.len;
+	// A vector holds counts of values here.
+	for (i = 0; i < x->vectors; i++) {
+		w->values[i].addr = x->vector[i].iov_base;
+		w->values[i].count = x->vector[i].iov_len;
+	}
 	w->desc = (void *)w->op.desc;
 	w->result.addr = (void *)x->result;
 	w->result.count = w->op.len;
@@ -92,9 +98,9 @@ static void fill_atomic(struct weft_work *w, struct fi_msg_atomic *m)
 	w->remote_value.addr = x->remote_address;
 	w->remote_value.key = x->remote_key;
 	w->remote_value.count = w->op.len;
-	m->msg_iov = &w->value;
-	m->desc = &w->desc;
-	m->iov_count = 1;
+	m->msg_iov = w->values;
+	m->desc = x->vectors ? x->desc : &w->desc;
+	m->iov_count = x->vectors ? x->vectors : 1;
 	m->addr = w->op.peer;
 	m->rma_iov = &w->remote_value;
 	m->rma_iov_count = 1;

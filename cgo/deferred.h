@@ -25,7 +25,7 @@ struct weft_work {
 	struct iovec one;
 	void *desc, *result_desc, *compare_desc;
 	struct fi_rma_iov remote;
-	struct fi_ioc value, result, compare;
+	struct fi_ioc values[WEFT_VECTORS], result, compare;
 	struct fi_rma_ioc remote_value;
 };
 

@@ -97,7 +97,6 @@ static int fill(const struct weft_hints *h, struct fi_info *hints)
 int weft_getinfo(const struct weft_hints *h, const char *node,
 		 const char *service, uint64_t flags, struct fi_info **info)
 {
-	struct weft_handlers saved;
 	struct fi_info *hints = fi_allocinfo();
 	int ret;
 
@@ -105,10 +104,10 @@ int weft_getinfo(const struct weft_hints *h, const char *node,
 		return -FI_ENOMEM;
 	ret = fill(h, hints);
 	if (!ret) {
-		weft_save_handlers(&saved);
+		weft_save_handlers();
 		ret = fi_getinfo((uint32_t)weft_highest_version(), node, service,
 				 flags, hints, info);
-		weft_restore_handlers(&saved);
+		weft_restore_handlers();
 	}
 	fi_freeinfo(hints);
 	return ret;

@@ -67,12 +67,11 @@ static struct fid_logging logging = { .ops = &ops };
 
 int weft_log_import(void)
 {
-	struct weft_handlers saved;
 	int ret;
 
-	weft_save_handlers(&saved);
+	weft_save_handlers();
 	ret = fi_import_log((uint32_t)weft_highest_version(), 0, &logging);
-	weft_restore_handlers(&saved);
+	weft_restore_handlers();
 	return ret;
 }
 

@@ -3,35 +3,8 @@
 #include "shim.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-
-// Providers install signal handlers of their own. Those of shm, for SIGINT,
-// SIGTERM, SIGBUS and SIGSEGV, take the process's names out of /dev/shm, even if
-// the program then handles the signal and goes on; others, without SA_ONSTACK,
-// would run on a goroutine's small stack. So a call that may load or start a
-// provider is put between these two, and Go's own handlers come back.
-void weft_save_handlers(struct weft_handlers *h)
-{
-	for (int s = 1; s < NSIG; s++)
-		if (sigaction(s, NULL, &h->action[s]))
-			memset(&h->action[s], 0, sizeof h->action[s]);
-}
-
-void weft_restore_handlers(const struct weft_handlers *h)
-{
-	for (int s = 1; s < NSIG; s++) {
-		struct sigaction now;
-
-		if (sigaction(s, NULL, &now))
-			continue;
-		if (now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN)
-			continue;
-		if (now.sa_handler != h->action[s].sa_handler)
-			sigaction(s, &h->action[s], NULL);
-	}
-}
 
 // Providers number and describe themselves by what the caller says it was
 // built for; the library at run time may be newer than the headers, and then
@@ -45,12 +18,11 @@ uint64_t weft_highest_version(void)
 }
 
 // A provider may install handlers when it is loaded, opened or started.
-#define KEEPING_HANDLERS(call)                  \
-	do {                                    \
-		struct weft_handlers saved;     \
-		weft_save_handlers(&saved);     \
-		call;                           \
-		weft_restore_handlers(&saved);  \
+#define KEEPING_HANDLERS(call)           \
+	do {                             \
+		weft_save_handlers();    \
+		call;                    \
+		weft_restore_handlers(); \
 	} while (0)
 
 int weft_fabric(struct fi_info *info, struct fid_fabric **fabric)

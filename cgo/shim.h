@@ -4,7 +4,6 @@
 #ifndef WEFT_SHIM_H
 #define WEFT_SHIM_H
 
-#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,13 +19,9 @@
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 
-// The signal handlers that were there before a provider was loaded or started.
-struct weft_handlers {
-	struct sigaction action[NSIG];
-};
-
-void weft_save_handlers(struct weft_handlers *handlers);
-void weft_restore_handlers(const struct weft_handlers *handlers);
+// Around a call that may load or start a provider (handlers.c).
+void weft_save_handlers(void);
+void weft_restore_handlers(void);
 
 uint64_t weft_highest_version(void);
 

@@ -80,26 +80,44 @@ static int may_wait(const struct weft_op *op)
 	       !(op->extra->flags & (FI_PEEK | FI_CLAIM | FI_DISCARD));
 }
 
+// in_the_way says whether one of the operations between i and k, of another family,
+// may be refused such that k is too, untried. A refusal is of one peer, or of all
+// receives, and of all peers when there are too many.
+static int in_the_way(const struct weft_turn *t, uint32_t i, uint32_t k,
+		      const struct refusals *r)
+{
+	const struct weft_op *op = &t->ops[k];
+	int more_refusals = 0;
+
+	while (++i < k) {
+		const struct weft_op *other = &t->ops[i];
+
+		if (is_receive(other) != is_receive(op) || is_refused(r, other))
+			continue;
+		if (is_receive(op) || other->peer == op->peer ||
+		    r->count + ++more_refusals == REFUSALS)
+			return 1;
+	}
+	return 0;
+}
+
 // more returns the flags of an operation that the provider may hold back until the
 // next one, or 0 if there is none of its family that will surely be tried: what is
 // held back is started by a later operation without FI_MORE, or by one that fails,
-// and by nothing else. next is where the search goes on for each family: an
-// operation that is refused stays refused.
+// and by nothing else. An operation that is refused stays refused.
 static uint64_t more(const struct weft_turn *t, uint32_t i,
-		     const struct refusals *r, uint32_t *next)
+		     const struct refusals *r)
 {
 	const struct weft_op *op = &t->ops[i];
 	int f = family(op);
-	uint32_t k;
+	uint32_t k = i + 1;
 
 	if (f == FAMILIES || !may_wait(op))
 		return 0;
-	k = next[f] > i ? next[f] : i + 1;
 	while (k < t->op_count &&
 	       (family(&t->ops[k]) != f || is_refused(r, &t->ops[k])))
 		k++;
-	next[f] = k;
-	if (k == t->op_count)
+	if (k == t->op_count || in_the_way(t, i, k, r))
 		return 0;
 	return FI_MORE | (is_receive(op) ? t->receive_flags : t->send_flags);
 }
@@ -107,7 +125,6 @@ static uint64_t more(const struct weft_turn *t, uint32_t i,
 static void post_all(struct weft_turn *t)
 {
 	struct refusals refused;
-	uint32_t next[FAMILIES] = { 0 };
 	uint32_t i;
 
 	refused.count = refused.receives = 0;
@@ -120,9 +137,9 @@ static void post_all(struct weft_turn *t)
 			continue;
 		}
 		op->result = weft_post(t->ep, op,
-				       t->batch ? more(t, i, &refused, next) : 0);
+				       t->batch ? more(t, i, &refused) : 0);
 		// shm says this when its queue of receives is full.
-		if (op->result == -FI_ENOMEM)
+		if (is_receive(op) && op->result == -FI_ENOMEM)
 			op->result = -FI_EAGAIN;
 		if (op->result == 0)
 			t->posted++;
@@ -285,7 +302,9 @@ void weft_take_turn(uintptr_t address)
 		} else if (ret == -FI_EAVAIL) {
 			if (fill_error(t, &t->completions[t->reaped]))
 				t->reaped++;
-		} else if (ret != 0 && ret != -FI_EAGAIN && ret != -FI_EINTR) {
+		} else if (ret != 0 && ret != -FI_EAGAIN && ret != -FI_EINTR &&
+			   ret != -FI_ECANCELED) {
+			// sockets says canceled of a wait that fi_cq_signal has ended.
 			t->error = (int)ret;
 			return;
 		}

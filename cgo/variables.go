@@ -8,12 +8,11 @@ package cgo
 // Asking for the parameters loads the providers, which define them.
 static int weft_getparams(struct fi_param **params, int *count)
 {
-	struct weft_handlers saved;
 	int ret;
 
-	weft_save_handlers(&saved);
+	weft_save_handlers();
 	ret = fi_getparams(params, count);
-	weft_restore_handlers(&saved);
+	weft_restore_handlers();
 	return ret;
 }
 */

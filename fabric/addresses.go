@@ -22,13 +22,16 @@ type AddressVector struct {
 	kind   AddressVectorType
 	length int // of each address in bytes; 0 where they differ
 	// peers counts how often each has been inserted: providers look addresses
-	// up unchecked.
+	// up unchecked. bits has them for the look at each operation.
 	peers map[Address]int
+	bits  peerBits
 	// shared says that others may have inserted peers too.
-	shared bool
-	domain *Domain
-	names  map[Address]string // of shm's; the lock of neighbours guards them
-	kept   keptPeers          // of shm's
+	shared      bool
+	receiveBits int  // see AddressVectorConfig
+	grouped     bool // an address may have the number of a group above its low 32 bits
+	domain      *Domain
+	names       map[Address]string // of shm's; the lock of neighbours guards them
+	kept        keptPeers          // of shm's
 	// newcomers are those of sockets.
 	newcomers newcomers
 }
@@ -95,7 +98,8 @@ func (d *Domain) OpenAddressVectorConfig(config AddressVectorConfig) (*AddressVe
 	}
 	v := &AddressVector{
 		raw: opened, format: d.info.AddressFormat(), kind: config.Type,
-		length: addressLength(d.info), peers: make(map[Address]int), shared: config.Name != "", domain: d,
+		length: addressLength(d.info), peers: make(map[Address]int), shared: config.Name != "",
+		receiveBits: config.ReceiveBits, grouped: d.info.Limits().Group != 0, domain: d,
 	}
 	v.open("address vector", d.provider, &d.handle)
 	return v, nil
@@ -158,6 +162,7 @@ func (v *AddressVector) insert(address []byte) (Address, error) {
 // met counts a peer that was inserted.
 func (v *AddressVector) met(peer Address, address []byte) {
 	v.peers[peer]++
+	v.bits.add(peer)
 	switch core(v.provider) {
 	case "shm":
 		onThisHost.meet(v, peer, address)
@@ -288,8 +293,12 @@ func (v *AddressVector) known(op string, peer Address) error {
 	}
 	return &Error{
 		Op: op, Provider: v.provider, Errno: Errno(syscall.ENOENT),
-		Detail: "no peer of this address vector has the address " + strconv.FormatUint(uint64(peer), 10),
+		Detail: noPeer(peer),
 	}
+}
+
+func noPeer(peer Address) string {
+	return "no peer of this address vector has the address " + strconv.FormatUint(uint64(peer), 10)
 }
 
 // Lookup returns the address of a peer in the provider's format, as Insert
@@ -384,6 +393,7 @@ func (v *AddressVector) RemoveAll(peers []Address) error {
 	for peer, n := range times {
 		if v.peers[peer] -= n; v.peers[peer] <= 0 {
 			delete(v.peers, peer)
+			v.bits.remove(peer)
 			if !kept[peer] {
 				onThisHost.forget(v, peer)
 			}
@@ -401,5 +411,9 @@ func (v *AddressVector) keepsRemoved() bool { return core(v.provider) == "efa" }
 
 // Close closes the vector. ErrBusy says which endpoints and sets still use it.
 func (v *AddressVector) Close() error {
-	return v.close(func() error { return fail("fi_close of address vector", v.provider, int(v.raw.Close())) })
+	if err := v.close(func() error { return fail("fi_close of address vector", v.provider, int(v.raw.Close())) }); err != nil {
+		return err
+	}
+	onThisHost.close(v)
+	return onThisHost.endAll(v.domain)
 }

@@ -24,8 +24,22 @@ func (v *AddressVector) InsertService(host, service string) (Address, error) {
 	if code != 0 {
 		return AddressAny, fail("fi_av_insertsvc", v.provider, int(code))
 	}
-	v.peers[Address(peer)]++
+	if err := v.metByName(peer); err != nil {
+		return AddressAny, err
+	}
 	return Address(peer), nil
+}
+
+// metByName is met for a peer whose address libfabric has found.
+func (v *AddressVector) metByName(peer uint64) error {
+	var address [256]byte
+	n, code := v.raw.Lookup(peer, address[:])
+	if code != 0 {
+		v.raw.RemoveMany([]uint64{peer})
+		return fail("fi_av_lookup", v.provider, int(code))
+	}
+	v.met(Address(peer), address[:min(n, len(address))])
+	return nil
 }
 
 func (v *AddressVector) checkService(op, host, service string) error {
@@ -68,10 +82,16 @@ func (v *AddressVector) InsertSymmetric(host string, hosts int, service string, 
 			results[i] = Inserted{AddressAny, v.notInserted(0, 0)}
 			continue
 		}
-		v.peers[Address(peer)]++
-		results[i] = Inserted{Address: Address(peer)}
+		results[i] = v.insertedByName(peer)
 	}
 	return results, nil
+}
+
+func (v *AddressVector) insertedByName(peer uint64) Inserted {
+	if err := v.metByName(peer); err != nil {
+		return Inserted{AddressAny, err}
+	}
+	return Inserted{Address: Address(peer)}
 }
 
 // insertCounting does what fi_av_insertsym should: that of sockets writes its
@@ -85,8 +105,7 @@ func (v *AddressVector) insertCounting(host string, hosts int, service string, s
 				results = append(results, Inserted{AddressAny, fail("fi_av_insertsym", v.provider, int(code))})
 				continue
 			}
-			v.peers[Address(peer)]++
-			results = append(results, Inserted{Address: Address(peer)})
+			results = append(results, v.insertedByName(peer))
 		}
 	}
 	return results, nil

@@ -125,9 +125,13 @@ func (e *Endpoint) OpenAlias(d Direction, flags OpFlags) (*Alias, error) {
 		raw.Close()
 		return nil, fail("turn", e.provider, int(syscall.ENOMEM))
 	}
-	a := &Endpoint{raw: raw, domain: e.domain, turn: turn, send: e.send, receive: e.receive, spill: e.spill}
-	a.connection.of = e
+	a := &Endpoint{
+		raw: raw, domain: e.domain, turn: turn, send: e.send, receive: e.receive, spill: e.spill,
+		undirected: e.undirected, registered: e.registered,
+	}
+	a.connection.of, a.connection.info = e, e.connection.info
 	a.connection.restricted.Store(true)
+	a.wakes(first.wakeWaiters)
 	a.open("alias", e.provider, &e.handle)
 	return &Alias{endpoint: a, of: e}, nil
 }

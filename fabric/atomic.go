@@ -119,24 +119,36 @@ func (a *Atomic) wrong(op *Op) string {
 		return "an atomic operation needs Atomic"
 	}
 	size := a.Type.Size()
-	length := a.length(op)
-	if op.Kind == OpFetch && a.Operation == AtomicRead && length == 0 {
-		length = a.Count * size
+	if size == 0 {
+		return "there is no data type " + strconv.Itoa(int(a.Type))
+	}
+	whole := func(length int) bool { return length%size == 0 }
+	uneven := func(length int) string {
+		return strconv.Itoa(length) + " bytes are no whole number of values of " + strconv.Itoa(size) + " bytes"
 	}
 	for _, b := range op.Vector {
-		if size > 0 && len(b)%size != 0 {
-			return strconv.Itoa(len(b)) + " bytes are no whole number of values of " + strconv.Itoa(size) + " bytes"
+		if !whole(len(b)) {
+			return uneven(len(b))
 		}
 	}
+	length := a.length(op)
+	// The bytes of the others are counted in values, since Count in bytes may be more
+	// than an int holds.
+	count := length / size
+	if op.Kind == OpFetch && a.Operation == AtomicRead && length == 0 {
+		count = a.Count
+	}
+	holds := func(b []byte) bool { return whole(len(b)) && len(b)/size == count }
+	misfit := func(b []byte) string {
+		return strconv.Itoa(len(b)) + " bytes where there are " + strconv.Itoa(count) + " values of " + strconv.Itoa(size)
+	}
 	switch {
-	case size == 0:
-		return "there is no data type " + strconv.Itoa(int(a.Type))
-	case length <= 0 || length%size != 0:
-		return strconv.Itoa(length) + " bytes are no whole number of values of " + strconv.Itoa(size) + " bytes"
-	case (op.Kind == OpFetch || op.Kind == OpCompare) && len(a.Result) != length:
-		return "Result has " + strconv.Itoa(len(a.Result)) + " bytes where there are " + strconv.Itoa(length) + " of values"
-	case op.Kind == OpCompare && len(a.Compare) != length:
-		return "Compare has " + strconv.Itoa(len(a.Compare)) + " bytes where there are " + strconv.Itoa(length) + " of values"
+	case count <= 0 || !whole(length):
+		return uneven(length)
+	case (op.Kind == OpFetch || op.Kind == OpCompare) && !holds(a.Result):
+		return "Result has " + misfit(a.Result)
+	case op.Kind == OpCompare && !holds(a.Compare):
+		return "Compare has " + misfit(a.Compare)
 	}
 	return ""
 }

@@ -21,6 +21,7 @@ func (v *AddressVector) InsertKey(key []byte) (Address, error) {
 		return AddressAny, fail("fi_av_insert_auth_key", v.provider, int(code))
 	}
 	v.peers[Address(peer)]++
+	v.bits.add(Address(peer))
 	return Address(peer), nil
 }
 

@@ -60,12 +60,13 @@ func (e *Endpoint) EnableWith(b Bindings) error {
 	if err := b.bind(e); err != nil {
 		return err
 	}
-	e.connection.events, e.neighbour.vector = b.Events, b.Vector
+	e.connection.events, e.vector, e.neighbour.vector = b.Events, b.Vector, b.Vector
 	if b.SharedReceive != nil {
 		e.connection.part = sharingReceive
 		e.connection.restricted.Store(true)
 	}
 	if e.Info().Endpoint() == Connected {
+		e.connected = true
 		e.connection.restricted.Store(true)
 		b.Events.attach(e.raw.Identity(), e)
 	}

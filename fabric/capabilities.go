@@ -139,7 +139,7 @@ const (
 	// Info.PrefixSize bytes (FI_MSG_PREFIX).
 	MessagePrefix Mode = Mode(cgo.ModeMessagePrefix)
 	// AsyncVectors: lists of buffers stay in place until completion
-	// (FI_ASYNC_IOV).
+	// (FI_ASYNC_IOV). weft cannot do that.
 	AsyncVectors Mode = Mode(cgo.ModeAsyncVectors)
 	// ReceiveImmediate: immediate data takes up a posted receive
 	// (FI_RX_CQ_DATA).

@@ -26,12 +26,13 @@ type Preference struct {
 	Require bool
 	// Domains are the devices or interfaces to use, by the names that Info.Domain
 	// has for them, the first for the Info of the Choice. A provider that has not
-	// got all of them is passed over. Empty means all that there are, in the order
-	// of libfabric.
+	// got all of them is passed over. Empty means all that there are, that of
+	// the Source first, and the others in the order of libfabric.
 	Domains []string
 	// Source is the host name or address that the endpoint is to be bound to,
-	// for providers with IP addresses. Empty leaves it to libfabric, which
-	// prefers interfaces that reach other hosts.
+	// for providers with IP addresses. Empty means the address by which this
+	// machine reaches others, that of the default route, and without one what
+	// libfabric has first.
 	Source string
 	// Capabilities are what the endpoint must have beside messages.
 	Capabilities Capabilities
@@ -136,6 +137,7 @@ func candidates(name string, p Preference) ([]*Info, error) {
 	if err != nil {
 		return nil, explain(name, err)
 	}
+	outwardFirst(infos)
 	if infos = fitting(name, infos); len(infos) == 0 {
 		return nil, explain(name, &Error{Op: "choice", Provider: name, Errno: errnoNoData})
 	}
@@ -160,6 +162,31 @@ func candidates(name string, p Preference) ([]*Info, error) {
 		return nil, &Error{Op: "choice", Provider: name, Errno: errnoNoData, Detail: "it cannot be bound to " + where}
 	}
 	return onePerDomain(append(at[:1:1], devices...)), nil
+}
+
+// elsewhere are addresses that only a default route leads to: they are for documentation.
+var elsewhere = []string{"[2001:db8::1]:9", "192.0.2.1:9"}
+
+// outwardFirst puts the infos with an address by which this machine reaches others before
+// the rest, those of IPv4 first. libfabric begins with the newest interface, which may be
+// the bridge of a container network.
+func outwardFirst(infos []*Info) {
+	for _, address := range elsewhere {
+		// Connecting a UDP socket only asks the routing table.
+		probe, err := net.Dial("udp", address)
+		if err != nil {
+			continue
+		}
+		host, _, _ := net.SplitHostPort(probe.LocalAddr().String())
+		probe.Close()
+		behind := func(i *Info) int {
+			if i.SourceName() == host {
+				return 0
+			}
+			return 1
+		}
+		slices.SortStableFunc(infos, func(a, b *Info) int { return behind(a) - behind(b) })
+	}
 }
 
 // onePerDomain keeps the first info of each device.

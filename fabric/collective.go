@@ -351,15 +351,16 @@ func (g *Group) atRoot(c *Collective, parts int) int {
 // post posts a collective whose Buf and Result have so many parts of the same
 // length.
 func (g *Group) post(kind CollectiveKind, c *Collective, parts, resultParts int) (Token, error) {
-	if err := g.enter(); err != nil {
-		return 0, err
-	}
-	defer g.leave()
+	// Close of the endpoint closes the group, and waits for those in it.
 	e := g.endpoint
 	if err := e.enter(); err != nil {
 		return 0, err
 	}
 	defer e.leave()
+	if err := g.enter(); err != nil {
+		return 0, err
+	}
+	defer g.leave()
 	count, why := g.count(kind, c, parts, resultParts)
 	if why != "" {
 		return 0, g.invalid(kind.String(), why)

@@ -2,6 +2,7 @@ package fabric_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -464,5 +465,35 @@ func TestCollectiveNotSupported(t *testing.T) {
 			_, err = a.e.JoinMulticast(make([]byte, 16), 0)
 			require.ErrorIs(t, err, fabric.ErrNotSupported)
 		})
+	}
+}
+
+// Close of an endpoint from another goroutine and a collective that is just being
+// posted do not wait for each other.
+func TestEndpointClosesAmidCollectives(t *testing.T) {
+	for range 30 {
+		m := groupsOf(t, 1)[0]
+		posting, ended := make(chan struct{}), make(chan error, 1)
+		go func() {
+			close(posting)
+			for {
+				// What is posted would have to complete before the group can go.
+				_, err := m.group.Broadcast(fabric.Collective{Root: -1})
+				if !errors.Is(err, fabric.ErrInvalid) {
+					ended <- err
+					return
+				}
+			}
+		}()
+		<-posting
+		closed := make(chan error, 1)
+		go func() { closed <- m.e.Close() }()
+		select {
+		case err := <-closed:
+			require.NoError(t, err)
+		case <-time.After(30 * time.Second):
+			t.Fatal("Close and the collective wait for each other")
+		}
+		require.ErrorIs(t, <-ended, net.ErrClosed)
 	}
 }

@@ -100,6 +100,7 @@ type ScalableEndpoint struct {
 	raw    cgo.Endpoint
 	domain *Domain
 	info   *Info
+	vector *AddressVector
 
 	mu      sync.Mutex
 	enabled bool
@@ -183,7 +184,7 @@ func (s *ScalableEndpoint) Enable(v *AddressVector, q *EventQueue) error {
 	if code := s.raw.Enable(); code != 0 {
 		return fail(op, s.provider, int(code))
 	}
-	s.enabled = true
+	s.enabled, s.vector = true, v
 	return nil
 }
 
@@ -242,7 +243,9 @@ func (s *ScalableEndpoint) openContext(op, kind string, p part, index int, count
 		return nil, fail(op, s.provider, int(code))
 	}
 	s.opened[key] = struct{}{}
-	return newContext(raw, s.domain, s.info, p, kind, &s.handle), nil
+	c := newContext(raw, s.domain, s.info, p, kind, &s.handle)
+	c.endpoint.vector = s.vector
+	return c, nil
 }
 
 func newContext(raw cgo.Endpoint, d *Domain, i *Info, p part, kind string, parent *handle) *Context {

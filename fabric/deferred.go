@@ -32,8 +32,8 @@ type Deferred struct {
 }
 
 // Defer hands an operation to the provider for later: any kind but those that
-// inject, without Peek, Claim, Discard and MultiReceive. The operation has no
-// completion in a queue; done counts its end instead. It may count the ends of
+// inject, without Peek, Claim, Discard and MultiReceive. What Turn would fail is
+// refused, for the same reason. The operation has no completion in a queue; done counts its end instead. It may count the ends of
 // many deferred operations of this endpoint, but nothing else meanwhile. Without
 // it (nil) the operation gets a counter of its own; see [Deferred.Counter]. A
 // failure is counted among the counter's errors, but not by sockets, which only
@@ -79,6 +79,9 @@ func (e *Endpoint) Defer(op Op, when Trigger, done *Counter) (f *Deferred, err e
 	}
 	if err := e.whole(call); err != nil {
 		return nil, err
+	}
+	if errno, why := e.unfit(&op); errno != 0 {
+		return nil, &Error{Op: call, Provider: e.provider, Errno: errno, Detail: why}
 	}
 	f = &Deferred{domain: d, endpoint: e, when: when, done: done, ownsDone: own, receive: kinds[op.Kind].receive}
 	d.deferred.Lock()

@@ -195,6 +195,10 @@ func (e *Endpoint) PostWhen(op *Op, when Trigger) error {
 		op.Result, op.Err = Refused, nil
 		return nil
 	}
+	if q == nil {
+		// The other one carries what is not tried.
+		q = e.queues()[0]
+	}
 	if c.Slot != 0 {
 		q.slots.Trigger(int(uint32(c.Token)), when.Counter.raw, when.Threshold)
 	}

@@ -4,6 +4,7 @@ import (
 	"net"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
@@ -272,4 +273,70 @@ func TestDeferredElsewhere(t *testing.T) {
 		require.ErrorIs(t, s.a.e.PostWhen(&op, when), fabric.ErrNotSupported)
 		require.ErrorIs(t, s.domain.FlushDeferred(), fabric.ErrNotSupported)
 	})
+}
+
+// The values of a deferred atomic operation may be in several buffers.
+func TestDeferredAtomicsOfVectors(t *testing.T) {
+	inProcess(t, func(t *testing.T) {
+		s := deferring(t, nil, nil)
+		bytes, remote := shared(t, s.b, 4096)
+		there := unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(bytes))), 4)
+		for _, kind := range []fabric.OpKind{fabric.OpAtomic, fabric.OpFetch, fabric.OpCompare} {
+			copy(there, []uint64{1, 2, 3, 4})
+			before := make([]uint64, 3)
+			a := &fabric.Atomic{Type: fabric.Uint64, Operation: fabric.Sum}
+			want := []uint64{11, 22, 33, 4}
+			if kind != fabric.OpAtomic {
+				a.Result = fabric.BytesOf(before)
+			}
+			if kind == fabric.OpCompare {
+				a.Operation, a.Compare = fabric.CompareSwap, fabric.BytesOf([]uint64{1, 9, 3})
+				want = []uint64{10, 2, 30, 4}
+			}
+			c := openCounter(t, s.domain)
+			f := s.later(t, s.a, fabric.Op{
+				Kind: kind, Peer: s.a.peer, Remote: remote, Atomic: a,
+				Vector: [][]byte{fabric.BytesOf([]uint64{10, 20}), fabric.BytesOf([]uint64{30})},
+			}, c)
+			require.NoError(t, c.Add(1))
+			require.NoError(t, f.Counter().Wait(within(t, 30*time.Second), 1))
+			require.NoError(t, f.Close())
+			require.Equal(t, want, there, kind)
+			if kind != fabric.OpAtomic {
+				require.Equal(t, []uint64{1, 2, 3}, before)
+			}
+		}
+	})
+}
+
+// An operation for later is refused for what it would be refused for now.
+func TestDeferredIsRefusedLikeOthers(t *testing.T) {
+	s := deferring(t, nil, nil)
+	refused := func(e *fabric.Endpoint, op fabric.Op, why string) {
+		t.Helper()
+		when := fabric.Trigger{Counter: openCounter(t, s.domain), Threshold: 1}
+		posts := []fabric.Op{op}
+		_, err := e.Turn(posts, nil, 0)
+		require.NoError(t, err)
+		require.ErrorContains(t, posts[0].Err, why)
+		require.NoError(t, e.PostWhen(&op, when))
+		require.Equal(t, fabric.Failed, op.Result)
+		require.Equal(t, posts[0].Err, op.Err)
+		f, err := e.Defer(op, when, nil)
+		if f != nil {
+			t.Cleanup(func() { require.NoError(t, f.Close()) })
+		}
+		require.ErrorContains(t, err, why)
+		require.ErrorIs(t, err, op.Err.(*fabric.Error).Errno)
+	}
+	refused(s.a.e, fabric.Op{Kind: fabric.OpTaggedSend, Peer: 77, Buf: make([]byte, 8)}, "no peer")
+
+	// Endpoints that do nothing in one direction.
+	v, q := vectorOf(t, s.domain), queueOf(t, s.domain, 8)
+	sends, receives := endpointOf(t, s.domain), endpointOf(t, s.domain)
+	require.NoError(t, sends.EnableWith(fabric.Bindings{Vector: v, Events: s.events, Send: q}))
+	require.NoError(t, receives.EnableWith(fabric.Bindings{Vector: v, Events: s.events, Receive: q}))
+	peer := insert(t, v, s.b.e)
+	refused(sends, fabric.Op{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Buf: make([]byte, 8)}, "no completion queue")
+	refused(receives, fabric.Op{Kind: fabric.OpTaggedSend, Peer: peer, Buf: make([]byte, 8)}, "no completion queue")
 }

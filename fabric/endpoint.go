@@ -18,6 +18,10 @@ type Endpoint struct {
 	// endpoint may also have one for one direction only.
 	send    *CompletionQueue
 	receive *CompletionQueue
+	// vector has the peers that operations name, if they name any.
+	vector *AddressVector
+	// connected: there is one peer, whatever an operation names.
+	connected bool
 
 	pace       pace
 	batching   bool
@@ -71,8 +75,9 @@ func (e *Endpoint) activate(send, receive *CompletionQueue) error {
 	}
 	e.send, e.receive, e.turn = send, receive, turn
 	for _, q := range e.queues() {
-		q.bound++
+		q.bound.Add(1)
 	}
+	e.wakes(first.wakeWaiters)
 	e.undirected = undirected(e.domain.info)
 	e.registered = registered(e.Info())
 	if spills(e.Info()) {
@@ -102,6 +107,8 @@ func (e *Endpoint) queue(k OpKind) *CompletionQueue {
 // queues are the endpoint's completion queues, each once.
 func (e *Endpoint) queues() []*CompletionQueue {
 	switch {
+	case e.send == nil && e.receive == nil:
+		return nil
 	case e.send == e.receive || e.receive == nil:
 		return []*CompletionQueue{e.send}
 	case e.send == nil:

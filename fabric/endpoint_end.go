@@ -40,17 +40,28 @@ func (e *Endpoint) Cancel(token Token) error {
 // still open on it. Operations in flight end without a completion, and their
 // buffers are the caller's again on return; their places in the completion queue
 // are not used again, because it may still hold something about them.
+// A ReadWait of its queues by another goroutine is ended.
 // On shm, some of it is put off: an endpoint that another of this process has
-// inserted stays open inside until that one is closed or removes it.
+// inserted stays open inside until that one is closed or removes it; one that shares
+// its queue also until the queue, or another endpoint of it, is closed.
 //
 // Implements: int fi_close(...)
 func (e *Endpoint) Close() error {
+	// Whoever reads a queue of the endpoint looks at the endpoint.
+	for _, q := range e.queues() {
+		defer q.exclude()()
+	}
 	err := e.close(func() error {
 		if err := e.endGroups(false); err != nil {
 			return err
 		}
 		if err := fail("fi_close of endpoint", e.provider, int(e.closeRaw())); err != nil {
 			return err
+		}
+		// Whatever fails from here on, it is not closed twice.
+		e.severed = true
+		for _, q := range e.queues() {
+			q.outlives()
 		}
 		if e.spill != nil {
 			e.spill.give()
@@ -71,7 +82,10 @@ func (e *Endpoint) Close() error {
 		}
 		return nil
 	})
-	return errors.Join(err, onThisHost.endAll(e.domain))
+	if err != nil {
+		return errors.Join(err, onThisHost.endAll(e.domain))
+	}
+	return onThisHost.endAll(e.domain, e.queues()...)
 }
 
 // giveUp is abandon for an endpoint that stays open inside: what it would still

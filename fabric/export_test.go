@@ -9,3 +9,26 @@ func TrustSockets() (restore func()) {
 
 // Newcomers is of how many peers the vector still looks for the connection.
 func Newcomers(v *AddressVector) int { return len(v.newcomers.names) }
+
+// UsersOfEndpoint, UsersOfAlias and UsersOfQueue are the calls under way.
+func UsersOfEndpoint(e *Endpoint) int64     { return e.users.Load() }
+func UsersOfAlias(a *Alias) int64           { return a.endpoint.users.Load() }
+func UsersOfQueue(q *CompletionQueue) int64 { return q.users.Load() }
+
+// GuardAll gives an endpoint the guards of providers that look at less than they say.
+func GuardAll(e *Endpoint) { e.undirected, e.registered = true, true }
+
+// InfoOfAlias is what an alias takes itself to be opened with.
+func InfoOfAlias(a *Alias) *Info { return a.endpoint.Info() }
+
+// Inside is how many endpoints are closed for the program, and stay open inside.
+func Inside() (n int) {
+	onThisHost.mu.Lock()
+	defer onThisHost.mu.Unlock()
+	for e := range onThisHost.all {
+		if e.neighbour.retired {
+			n++
+		}
+	}
+	return n
+}

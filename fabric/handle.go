@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 )
 
 // handle is what every object of libfabric has in weft: a place in the order
@@ -21,10 +22,14 @@ type handle struct {
 	// users counts calls under way; closedBit is set by Close, and closingBit
 	// while it is not known yet whether Close succeeds.
 	users atomic.Int64
+	// closers are those that wait until nobody uses it.
+	closers atomic.Int32
 
 	mu       sync.Mutex
 	children map[*handle]struct{}
 	stack    []uintptr
+	// wake, if not nil, ends the calls that wait in libfabric.
+	wake func()
 
 	// remains are children that are closed for the program and not yet in
 	// libfabric; they keep their parents so too. late is how a handle of that
@@ -85,17 +90,17 @@ func (h *handle) invalid(op, detail string) error {
 	return &Error{Op: op, Provider: h.provider, Errno: errnoInvalid, Detail: detail}
 }
 
+// shortCalls is for how many looks calls under way are taken for short ones.
+const shortCalls = 200
+
 // close runs free once nobody uses the handle and no child is open.
 func (h *handle) close(free func() error) error {
-	for {
+	h.closers.Add(1)
+	defer h.closers.Add(-1)
+	for looks := 0; ; looks++ {
 		n := h.users.Load()
 		if n&closedBit != 0 {
 			return nil
-		}
-		if n != 0 {
-			// Calls do not block for long; those that wait do so in slices.
-			runtime.Gosched()
-			continue
 		}
 		h.mu.Lock()
 		if len(h.children) > 0 {
@@ -103,22 +108,72 @@ func (h *handle) close(free func() error) error {
 			h.mu.Unlock()
 			return &Error{Op: "close of " + h.kind, Provider: h.provider, Errno: Errno(syscall.EBUSY), Detail: detail}
 		}
-		closing := h.users.CompareAndSwap(0, closingBit)
+		closing := n == 0 && h.users.CompareAndSwap(0, closingBit)
+		wake := h.wake
 		h.mu.Unlock()
 		if closing {
 			break
 		}
+		endCalls(looks, wake)
 	}
 	if h.stays(free) {
 		return nil
 	}
-	if err := h.end(free); err != nil {
+	if err := free(); err != nil {
 		// libfabric still holds it: the handle stays open.
 		h.users.Add(-closingBit)
 		return err
 	}
+	err := h.ended()
 	h.users.Add(closedBit - closingBit)
-	return nil
+	return err
+}
+
+// patience is how long a call may wait: not at all where somebody waits for its end, who
+// would otherwise never find nobody in a loop of such calls.
+func (h *handle) patience(waitMS int) int {
+	if h.closers.Load() > 0 {
+		return 0
+	}
+	return waitMS
+}
+
+// endCalls lets calls under way come to their end.
+func endCalls(looks int, wake func()) {
+	if looks < shortCalls {
+		runtime.Gosched()
+		return
+	}
+	// Those that wait, and cannot be woken, do so in slices.
+	if wake != nil {
+		wake()
+	}
+	time.Sleep(time.Millisecond)
+}
+
+// exclude keeps callers out once those that are in have left, until readmit is called.
+func (h *handle) exclude() (readmit func()) {
+	h.closers.Add(1)
+	defer h.closers.Add(-1)
+	h.mu.Lock()
+	wake := h.wake
+	h.mu.Unlock()
+	for looks := 0; ; looks++ {
+		if h.users.Load()&closedBit != 0 {
+			return func() {}
+		}
+		if h.users.CompareAndSwap(0, closingBit) {
+			return func() { h.users.Add(-closingBit) }
+		}
+		endCalls(looks, wake)
+	}
+}
+
+// wakes says how to end the calls that wait.
+func (h *handle) wakes(wake func()) {
+	h.mu.Lock()
+	h.wake = wake
+	h.mu.Unlock()
 }
 
 // stays puts the end of a closed handle off, if it must be.
@@ -143,7 +198,8 @@ func (h *handle) stays(free func() error) bool {
 	return true
 }
 
-// release ends a handle that stayed, once nothing remains in it.
+// release ends a handle that stayed, once nothing remains in it. One that libfabric
+// does not close stays on.
 func (h *handle) release() error {
 	h.mu.Lock()
 	free := h.late
@@ -157,14 +213,24 @@ func (h *handle) release() error {
 	if free == nil {
 		return nil
 	}
-	return h.end(free)
-}
-
-// end frees what libfabric has of the handle, and then what stayed for it.
-func (h *handle) end(free func() error) error {
 	if err := free(); err != nil {
+		h.mu.Lock()
+		h.late = free
+		h.mu.Unlock()
 		return err
 	}
+	return h.ended()
+}
+
+// stayed says whether a closed handle is still to be released.
+func (h *handle) stayed() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.late != nil
+}
+
+// ended takes a handle out of the tree, and ends what stayed for it.
+func (h *handle) ended() error {
 	var all error
 	for _, p := range h.parents {
 		p.mu.Lock()

@@ -41,7 +41,8 @@ type Hints struct {
 	// Capabilities for one direction, and for the domain.
 	SendCapabilities, ReceiveCapabilities, DomainCapabilities Capabilities
 	// Mode and MemoryMode are what the program can live with: a provider that
-	// asks for more is not found. OperationContexts are added to Mode.
+	// asks for more is not found. OperationContexts are added to Mode; with
+	// AsyncVectors nothing is found, but ErrNotSupported.
 	Mode       Mode
 	MemoryMode MemoryMode
 	// OrderedSends asks that messages of one sender match in the order of
@@ -121,8 +122,8 @@ func (h *Hints) bare() bool { return strings.HasSuffix(h.Provider, ";") }
 // longestAddress bounds what is taken for an address or a key.
 const longestAddress = 4096
 
-// wrong says what is wrong with the hints, and whether the library at hand is
-// at fault.
+// wrong says what is wrong with the hints, and whether it is only that nothing here
+// has it.
 func (h *Hints) wrong() (detail string, unknown bool) {
 	all := h.Capabilities | h.SendCapabilities | h.ReceiveCapabilities | h.DomainCapabilities
 	switch {
@@ -130,6 +131,8 @@ func (h *Hints) wrong() (detail string, unknown bool) {
 		return "Source and Destination cannot both be given by name: one of them can be a SourceAddress or DestinationAddress", false
 	case max(len(h.SourceAddress), len(h.DestinationAddress), len(h.AuthorizationKey)) > longestAddress:
 		return "an address or a key has at most " + strconv.Itoa(longestAddress) + " bytes", false
+	case h.Mode&AsyncVectors != 0:
+		return "weft does not keep lists of buffers in place until completion", true
 	case uint64(all)&cgo.UnknownCaps != 0:
 		return "libfabric " + HeaderVersion().String() + " has no TaggedDirectedReceive, TaggedMultiReceiveBuffers and ExactDirectedReceive", true
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/weft-go/weft/cgo"
@@ -23,6 +24,18 @@ func newInfo(raw cgo.Info) *Info {
 	// An Info is plain memory that nothing has to close in order.
 	runtime.AddCleanup(i, func(r cgo.Info) { r.Free() }, raw)
 	return i
+}
+
+// efaInfo is for the efa provider, which changes memory that its threads share when it is
+// asked for collectives: two at a time bring down the process (libfabric 1.17).
+var efaInfo sync.Mutex
+
+func getInfo(h Hints) ([]cgo.Info, cgo.Code) {
+	if h.Provider == "" || core(h.Provider) == "efa" {
+		efaInfo.Lock()
+		defer efaInfo.Unlock()
+	}
+	return cgo.GetInfo(h.raw())
 }
 
 // Discover lists what libfabric offers for the hints, in its order of
@@ -46,7 +59,7 @@ func Discover(h Hints) ([]*Info, error) {
 	}
 	switchOffCache()
 	bare := h.bare()
-	raw, code := cgo.GetInfo(h.raw())
+	raw, code := getInfo(h)
 	if code != 0 {
 		return nil, fail("fi_getinfo", h.Provider, int(code))
 	}

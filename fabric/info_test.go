@@ -5,6 +5,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/weft-go/weft/fabric"
@@ -138,6 +139,8 @@ func TestHintsThatCannotBeRight(t *testing.T) {
 	require.ErrorContains(t, err, "cannot both be given by name")
 	_, err = fabric.Discover(fabric.Hints{AuthorizationKey: make([]byte, 5000)})
 	require.ErrorIs(t, err, fabric.ErrInvalid)
+	_, err = fabric.Discover(fabric.Hints{Provider: "tcp", Mode: fabric.AsyncVectors})
+	require.ErrorIs(t, err, fabric.ErrNotSupported)
 	_, err = fabric.Discover(fabric.Hints{Provider: "tcp", Capabilities: fabric.Messages | fabric.ExactDirectedReceive})
 	require.Error(t, err)
 	if fabric.HeaderVersion().Major < 2 {
@@ -161,4 +164,26 @@ func TestDestination(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Equal(t, address, again[0].DestinationAddress())
+}
+
+// The efa provider changes memory that its threads share when it is asked for collectives.
+func TestDiscoverFromManyGoroutines(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		hints := fabric.Hints{
+			Provider: provider, Endpoint: fabric.ReliableDatagram, MemoryMode: everyMode,
+			Capabilities: fabric.TaggedMessages | fabric.Collectives,
+		}
+		infos, asked := fabric.Discover(hints)
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				for range 100 {
+					others, err := fabric.Discover(hints)
+					assert.Equal(t, asked, err)
+					assert.Len(t, others, len(infos))
+				}
+			})
+		}
+		all.Wait()
+	})
 }

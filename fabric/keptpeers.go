@@ -79,6 +79,7 @@ func (v *AddressVector) reinsert(address []byte) (peer Address, ok bool, err err
 	delete(v.kept.byName, name)
 	v.kept.memories[k.address] = k.memory
 	v.peers[k.address]++
+	v.bits.add(k.address)
 	return k.address, true, nil
 }
 

@@ -3,8 +3,11 @@ package fabric_test
 import (
 	"errors"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strconv"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -151,4 +154,69 @@ func TestInsertClosedNeighbour(t *testing.T) {
 			orderly(t, b, third, toThird, toB)
 		})
 	}
+}
+
+// An endpoint that stayed inside ends with a look at its queue, which is left to whoever
+// uses that: the last that has to do with it may be of another goroutine.
+func TestQueueIsLeftToItsUser(t *testing.T) {
+	info := strewInfo(t, "shm")
+	f, d := partsOf(t, info)
+	first, far := openStation(t, f, d, info), openStation(t, f, d, info)
+	stays := stationAt(t, f, d, info, first.q)
+	far.insert(t, stays)
+	require.NoError(t, stays.e.Close())
+	require.Equal(t, 1, fabric.Inside())
+	reading, stop := make(chan struct{}), make(chan struct{})
+	var reader sync.WaitGroup
+	reader.Go(func() {
+		var completions [8]fabric.Completion
+		for begun := false; ; begun = true {
+			if _, err := first.e.Turn(nil, completions[:], 0); err != nil {
+				t.Error(err)
+			}
+			if !begun {
+				close(reading)
+			}
+			select {
+			case <-stop:
+				return
+			default:
+			}
+		}
+	})
+	<-reading
+	require.NoError(t, far.e.Close())
+	require.Equal(t, 2, fabric.Inside(), "the queue is somebody else's")
+	close(stop)
+	reader.Wait()
+	require.NoError(t, far.v.Close())
+	require.NoError(t, first.e.Close())
+	require.Zero(t, fabric.Inside())
+}
+
+// An endpoint is in its own vector, which another one is enabled with when the first is
+// closed. The provider looks at the first then, so its memory is there until the vector
+// is closed.
+func TestEndpointStaysInItsVector(t *testing.T) {
+	info := strewInfo(t, "shm")
+	f, d := partsOf(t, info)
+	first := openStation(t, f, d, info)
+	name, err := first.e.Name()
+	require.NoError(t, err)
+	memory := strings.TrimRight(strings.TrimPrefix(string(name), "fi_shm://"), "\x00")
+	mapped := func() bool {
+		maps, err := os.ReadFile("/proc/self/maps")
+		require.NoError(t, err)
+		return strings.Contains(string(maps), "/dev/shm/"+memory)
+	}
+	require.True(t, mapped(), "memory of %s", memory)
+
+	first.insert(t, first)
+	require.NoError(t, first.e.Close())
+	require.True(t, mapped(), "the vector has the endpoint")
+	second := endpointOf(t, d)
+	require.NoError(t, second.Enable(first.v, queueOf(t, d, 512), eventsOf(t, f)))
+	require.NoError(t, second.Close())
+	require.NoError(t, first.v.Close())
+	require.False(t, mapped(), "nobody has the endpoint")
 }

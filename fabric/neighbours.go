@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -12,17 +13,25 @@ import (
 // endpoint on shm that is closed while another of this process knows it, or is
 // known by it, stays open inside, unused, until that one is closed too or has
 // been removed. Those that have to do with each other end together, when none of
-// them can look at another any more (receiveUnread).
+// them can look at another any more (receiveUnread). And one that is in a vector stays
+// as long as that is open, for whoever is enabled with it next.
 type neighbours struct {
+	// ending is for those that look at the same closed queue. It comes before mu.
+	ending sync.Mutex
+
 	mu sync.Mutex
 	// all are those that are open inside.
 	all map[*Endpoint]struct{}
+	// vectors are those that are open and have met somebody.
+	vectors map[*AddressVector]struct{}
 	// ended are the names of those that were. The provider goes on looking for them
 	// where they have been, also for another endpoint of the name.
 	ended map[string]struct{}
 }
 
-var onThisHost = neighbours{all: make(map[*Endpoint]struct{}), ended: make(map[string]struct{})}
+var onThisHost = neighbours{
+	all: make(map[*Endpoint]struct{}), vectors: make(map[*AddressVector]struct{}), ended: make(map[string]struct{}),
+}
 
 // neighbour is an endpoint's place among the others. It is the lock of
 // neighbours that guards it.
@@ -59,6 +68,7 @@ func (n *neighbours) meet(v *AddressVector, peer Address, address []byte) {
 	defer n.mu.Unlock()
 	if v.names == nil {
 		v.names = make(map[Address]string)
+		n.vectors[v] = struct{}{}
 	}
 	v.names[peer] = plainName(address)
 }
@@ -68,6 +78,13 @@ func (n *neighbours) forget(v *AddressVector, peer Address) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(v.names, peer)
+}
+
+// close notes that nobody will be enabled with a vector.
+func (n *neighbours) close(v *AddressVector) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.vectors, v)
 }
 
 // nameOf is the name of a peer that a vector has met.
@@ -96,10 +113,8 @@ func (n *neighbours) retire(e *Endpoint) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	e.neighbour.retired = true
-	for other := range n.all {
-		if other != e && related(e, other) {
-			return true
-		}
+	if n.heldBack(e, map[*Endpoint]struct{}{e: {}}) {
+		return true
 	}
 	n.leave(e)
 	return false
@@ -125,18 +140,26 @@ func knows(e, other *Endpoint) bool {
 	if e.neighbour.vector.shared {
 		return true
 	}
-	for _, name := range e.neighbour.vector.names {
-		if name == other.neighbour.name {
+	return e.neighbour.vector.hasMet(other.neighbour.name)
+}
+
+// hasMet is asked with the lock of neighbours.
+func (v *AddressVector) hasMet(name string) bool {
+	for _, met := range v.names {
+		if met == name {
 			return true
 		}
 	}
 	return false
 }
 
-// endAll ends those that stayed and that nobody has to do with any more.
-func (n *neighbours) endAll(d *Domain) error {
+// endAll ends those that stayed and that nobody has to do with any more. own are the
+// queues that the caller may look at.
+func (n *neighbours) endAll(d *Domain, own ...*CompletionQueue) error {
+	n.ending.Lock()
+	defer n.ending.Unlock()
 	n.mu.Lock()
-	ended := n.endable(d)
+	ended := n.endable(d, own)
 	for e := range ended {
 		n.leave(e)
 	}
@@ -146,23 +169,29 @@ func (n *neighbours) endAll(d *Domain) error {
 	// look at a queue moves what is under way, for which the program need not keep
 	// its buffers any more; but where others have the queue, they have looked.
 	for e := range ended {
-		if q := e.receive; q != nil && q.bound > 1 {
+		if q := e.receive; q != nil && q.bound.Load() > 1 {
 			e.receiveUnread()
 		}
 	}
 	for e := range ended {
-		all = errors.Join(all, e.release())
+		err := e.release()
+		all = errors.Join(all, err)
+		if err != nil && e.stayed() {
+			n.mu.Lock()
+			n.all[e] = struct{}{}
+			n.mu.Unlock()
+		}
 	}
 	return all
 }
 
 // endable are those that stayed, of the domain and of domains that are closed, and
 // have to do with each other alone. The others are for whoever uses their domain,
-// which may be one goroutine only.
-func (n *neighbours) endable(d *Domain) map[*Endpoint]struct{} {
+// which may be one goroutine only; and so for whoever uses their queue.
+func (n *neighbours) endable(d *Domain, own []*CompletionQueue) map[*Endpoint]struct{} {
 	can := make(map[*Endpoint]struct{})
 	for e := range n.all {
-		if e.neighbour.retired && (e.domain == d || e.domain.closed()) {
+		if e.neighbour.retired && (e.domain == d || e.domain.closed()) && !e.othersRead(own) {
 			can[e] = struct{}{}
 		}
 	}
@@ -178,8 +207,20 @@ func (n *neighbours) endable(d *Domain) map[*Endpoint]struct{} {
 	return can
 }
 
-// heldBack says whether an endpoint has to do with one that cannot end.
+// othersRead says whether somebody may be reading the queue of an endpoint, which has
+// to be looked at before the end, and does not own it.
+func (e *Endpoint) othersRead(own []*CompletionQueue) bool {
+	q := e.receive
+	return q != nil && q.bound.Load() > 1 && !q.closed() && !slices.Contains(own, q)
+}
+
+// heldBack says whether an endpoint has to do with one that cannot end, or is in a vector.
 func (n *neighbours) heldBack(e *Endpoint, can map[*Endpoint]struct{}) bool {
+	for v := range n.vectors {
+		if v.hasMet(e.neighbour.name) {
+			return true
+		}
+	}
 	for other := range n.all {
 		if _, ends := can[other]; !ends && related(e, other) {
 			return true

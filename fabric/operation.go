@@ -78,7 +78,8 @@ type OpFlags uint64
 // The flags of operations.
 const (
 	// Immediate sends Op.Immediate along, which arrives in Completion.Immediate
-	// (FI_REMOTE_CQ_DATA). How many of its bits is the provider's to say.
+	// (FI_REMOTE_CQ_DATA). How many of its bits is the provider's to say. OpRead
+	// and OpAtomicInject have none.
 	Immediate OpFlags = OpFlags(cgo.FlagImmediate)
 	// WithCompletion asks for a completion where the endpoint was opened to
 	// have them only on request (FI_COMPLETION).
@@ -128,8 +129,10 @@ type Op struct {
 	Kind OpKind // what it does
 	// Peer is the destination, or the source of a receive. Receives from
 	// AddressAny and receives from a named peer must not be mixed on one
-	// endpoint: several providers match them wrongly. It does not count on a
-	// connected endpoint.
+	// endpoint: several providers match them wrongly. One that the endpoint's
+	// address vector does not have is ErrNotFound, unless processes share the
+	// vector, or the endpoint has no DirectedReceive and receives. It does not
+	// count on a connected endpoint.
 	Peer Address
 	// Tag is sent, or matched where the bits of Ignore are clear, by the tagged
 	// kinds.
@@ -227,6 +230,8 @@ func (op *Op) wrong() string {
 		return strconv.Itoa(len(op.Descriptors)) + " descriptors for " + strconv.Itoa(len(op.Vector)) + " buffers"
 	case k.inject && (len(op.Vector) > 0 || op.Flags&^Immediate != 0):
 		return "an injected operation has one buffer, and no flag but Immediate"
+	case op.Flags&Immediate != 0 && (op.Kind == OpRead || op.Kind == OpAtomicInject):
+		return "there is no immediate with a read or an injected atomic"
 	case k.atomic:
 		return op.Atomic.wrong(op)
 	}

@@ -4,6 +4,17 @@ import "syscall"
 
 // wrong says why an operation was not even tried.
 func (e *Endpoint) wrong(op *Op) (Errno, string) {
+	if errno, why := e.unfit(op); errno != 0 {
+		return errno, why
+	}
+	if op.Flags&(Claim|Peek) != Claim {
+		return errnoInvalid, "the endpoint was not connected"
+	}
+	return errnoInvalid, "there is no claimed message with this token"
+}
+
+// unfit says why the endpoint cannot take an operation, whatever is in flight.
+func (e *Endpoint) unfit(op *Op) (Errno, string) {
 	if why := op.wrong(); why != "" {
 		return errnoInvalid, why
 	}
@@ -24,13 +35,13 @@ func (e *Endpoint) wrong(op *Op) (Errno, string) {
 	if errno, why := e.connection.refuses(e, kinds[op.Kind].receive); errno != 0 {
 		return errno, why
 	}
+	if !e.reaches(op) {
+		return Errno(syscall.ENOENT), noPeer(op.Peer)
+	}
 	if e.queue(op.Kind) == nil {
 		return errnoInvalid, "the endpoint has no completion queue for this direction"
 	}
-	if op.Flags&(Claim|Peek) != Claim {
-		return errnoInvalid, "the endpoint was not connected"
-	}
-	return errnoInvalid, "there is no claimed message with this token"
+	return 0, ""
 }
 
 // undirected says of endpoints that untagged receives do not look at the peer

@@ -4,6 +4,7 @@ import (
 	"math"
 	"runtime"
 	"strconv"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/weft-go/weft/cgo"
@@ -11,8 +12,11 @@ import (
 
 // CompletionQueue is where operations end (fid_cq), and the owner of their
 // contexts: it has as many slots for operations in flight as it has entries, so
-// that it cannot overrun. It may be used by one goroutine at a time, together
-// with the endpoints that are bound to it; Signal and Close by any.
+// that operations with one completion each cannot overrun it. A MultiReceive has
+// one for each message, and a peer's write with immediate data (OpRemoteWrite) has
+// one without any slot: of those, the program must read as many as may come. It may
+// be used by one goroutine at a time, together with the endpoints that are bound to
+// it; Signal and Close by any.
 type CompletionQueue struct {
 	handle
 	raw    cgo.CompletionQueue
@@ -21,6 +25,8 @@ type CompletionQueue struct {
 	// canBlock: it has a wait object. Without one shm crashes in fi_cq_sread,
 	// and with the only one it makes it never comes back, whatever the timeout.
 	canBlock bool
+	// naps: it must not wait in libfabric any more. signaled then ends a wait.
+	naps, signaled atomic.Bool
 
 	slots  cgo.Slots
 	reader *cgo.Turn // for reading without an endpoint
@@ -40,7 +46,7 @@ type CompletionQueue struct {
 	// unread are the contexts of receives for what an endpoint has left when it is
 	// closed, if one was.
 	unread cgo.Slots
-	bound  int // endpoints that were ever bound
+	bound  atomic.Int32 // endpoints that were ever bound
 }
 
 // slot is weft's half of an operation in flight; libfabric's is in cgo.Slots.
@@ -119,6 +125,7 @@ func (d *Domain) OpenCompletionQueue(size int) (*CompletionQueue, error) {
 	for i := range q.free {
 		q.free[i] = uint32(actual - 1 - i)
 	}
+	q.wakes(q.wakeWaiters)
 	q.open("completion queue", d.provider, &d.handle)
 	return q, nil
 }
@@ -129,7 +136,8 @@ func (d *Domain) OpenCompletionQueue(size int) (*CompletionQueue, error) {
 func (q *CompletionQueue) WaitDescriptor() int { return q.waitFD }
 
 // TryWait says whether blocking on the wait descriptor is safe; if not, there
-// is something to read.
+// is something to read. On ofi_rxm it is not safe any more once an endpoint of the
+// queue has been closed: use ReadWait.
 //
 // Implements: int fi_trywait(...)
 func (q *CompletionQueue) TryWait() (bool, error) {
@@ -137,6 +145,9 @@ func (q *CompletionQueue) TryWait() (bool, error) {
 		return false, err
 	}
 	defer q.leave()
+	if q.naps.Load() {
+		return false, nil
+	}
 	return mayBlock(q.provider, q.domain.fabric.raw.TryWait(q.raw))
 }
 
@@ -168,7 +179,7 @@ func (q *CompletionQueue) Strays() uint64 { return q.stray }
 //
 // Implements: int fi_close(...)
 func (q *CompletionQueue) Close() error {
-	return q.close(func() error {
+	err := q.close(func() error {
 		if err := fail("fi_close of completion queue", q.provider, int(q.raw.Close())); err != nil {
 			return err
 		}
@@ -179,7 +190,13 @@ func (q *CompletionQueue) Close() error {
 		q.reader.Free()
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	return onThisHost.endAll(q.domain)
 }
+
+func (q *CompletionQueue) closed() bool { return q.users.Load()&closedBit != 0 }
 
 // take gives an operation a slot; the caller has seen that one is free.
 func (q *CompletionQueue) take(e *Endpoint, op *Op) (uint32, Token) {
@@ -346,7 +363,9 @@ func (q *CompletionQueue) finish(t *cgo.Turn, c *cgo.Completion, out *Completion
 	switch {
 	case !last:
 	case c.Err == 0 && s.flags&(Peek|Claim) == Peek|Claim && s.flags&Discard == 0:
-		// The provider keeps the message in the context of the peek.
+		// The provider keeps the message in the context of the peek, and nothing
+		// of its buffers: the receive brings its own.
+		s.unpin()
 		s.claimed = true
 		out.Token = Token(uint64(s.generation)<<32 | uint64(index))
 	case c.Err != 0:
@@ -391,7 +410,7 @@ func (q *CompletionQueue) ReadWait(completions []Completion, waitMS int) (int, e
 	if err := q.blocks(); err != nil {
 		return 0, err
 	}
-	return q.read(completions, 0, waitMS)
+	return q.read(completions, 0, q.patience(waitMS))
 }
 
 func (q *CompletionQueue) read(completions []Completion, spins, waitMS int) (int, error) {
@@ -410,7 +429,14 @@ func (q *CompletionQueue) reap(t *cgo.Turn, posts int, completions []Completion,
 		q.kept = q.kept[filled:]
 		spins, waitMS = 0, 0
 	}
-	reaped, code := t.Take(posts, min(len(completions)-filled, len(t.Completions)), bounded(spins), bounded(waitMS))
+	room := min(len(completions)-filled, len(t.Completions))
+	var reaped int
+	var code cgo.Code
+	if waitMS > 0 && q.naps.Load() {
+		reaped, code = q.nap(t, posts, room, bounded(waitMS))
+	} else {
+		reaped, code = t.Take(posts, room, bounded(spins), bounded(waitMS))
+	}
 	for i := range reaped {
 		if q.finish(t, &t.Completions[i], &completions[filled]) {
 			filled++
@@ -435,7 +461,14 @@ func (q *CompletionQueue) Signal() error {
 	if err := q.blocks(); err != nil {
 		return err
 	}
-	return fail("fi_cq_signal", q.provider, int(q.raw.Signal()))
+	return fail("fi_cq_signal", q.provider, int(q.signal()))
+}
+
+// wakeWaiters is Signal for a Close of the queue, or of an endpoint that it has.
+func (q *CompletionQueue) wakeWaiters() {
+	if q.canBlock {
+		q.signal()
+	}
 }
 
 // blocks says why nobody can block in the queue, if so.

@@ -81,3 +81,23 @@ func TestNewcomersLeave(t *testing.T) {
 	require.NoError(t, v.RemoveAll(peers[1:]))
 	require.Zero(t, fabric.Newcomers(v))
 }
+
+// Peers that are inserted by name are looked for as well, and leave as others do.
+func TestNewcomersByName(t *testing.T) {
+	_, d := domainOf(t, "sockets", fabric.TaggedMessages)
+	v := vectorOf(t, d)
+	peer, err := v.InsertService("127.0.0.1", "4000")
+	require.NoError(t, err)
+	require.Equal(t, 1, fabric.Newcomers(v))
+	inserted, err := v.InsertSymmetric("127.0.0.1", 2, "4000", 3)
+	require.NoError(t, err)
+	require.Equal(t, 6, fabric.Newcomers(v), "the first of them is there already")
+	peers := []fabric.Address{peer}
+	for _, i := range inserted {
+		require.NoError(t, i.Err)
+		peers = append(peers, i.Address)
+	}
+	require.NoError(t, v.RemoveAll(peers))
+	require.Zero(t, fabric.Newcomers(v))
+	require.Zero(t, v.Len())
+}

@@ -121,5 +121,6 @@ func (d *Domain) OpenSharedReceive(i *Info, q *CompletionQueue) (*SharedReceive,
 	c := newContext(raw, d, i, sharedReceive, "shared receive context", &d.handle)
 	c.endpoint.adopt(&q.handle)
 	c.endpoint.receive, c.endpoint.turn = q, turn
+	c.endpoint.wakes(q.wakeWaiters)
 	return &SharedReceive{*c}, nil
 }

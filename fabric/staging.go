@@ -25,13 +25,32 @@ func (e *Endpoint) stage(op *Op, c *cgo.Op, x *cgo.Extra) bool {
 	if spills && tooManyBuffers(op) != "" {
 		return true
 	}
-	kind := &kinds[op.Kind]
+	kind, connected := &kinds[op.Kind], e.connected
 	if e.connection.restricted.Load() {
 		if errno, _ := e.connection.refuses(e, kind.receive); errno != 0 {
 			return true
 		}
+		if of := e.connection.of; of != nil {
+			connected = of.connected
+			if !e.reaches(op) {
+				return true
+			}
+		}
+	}
+	// The usual peers first: a call would cost as much as the rest.
+	usual := e.vector == nil || e.vector.bits.has(op.Peer) || kind.receive && op.Peer == AddressAny
+	if !usual && !e.reaches(op) {
+		return true
 	}
 	c.Peer, c.Tag, c.Ignore = uint64(op.Peer), op.Tag, op.Ignore
+	switch {
+	case !connected:
+	case kind.receive:
+		c.Peer = uint64(AddressAny)
+	default:
+		// Order is kept by peer, and there is one.
+		c.Peer = 0
+	}
 	c.Buf, c.Len = address(op.Buf), uint64(len(op.Buf))
 	c.Descriptor = uintptr(op.Descriptor)
 	if !plain || spills {

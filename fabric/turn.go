@@ -36,7 +36,8 @@ func (e *Endpoint) Turn(posts []Op, completions []Completion, spins int) (reaped
 
 // TurnWait is Turn that, with nothing to read, blocks for up to waitMS
 // milliseconds inside the provider, where fewer than 0 is 0. The thread is blocked,
-// not only the goroutine, and Close waits for it; [CompletionQueue.Signal] ends it early.
+// not only the goroutine; [CompletionQueue.Signal] ends it early, and so does Close of
+// the endpoint.
 // ErrNotSupported says that the provider cannot block. With two queues, it blocks
 // in that of sends.
 //
@@ -45,11 +46,11 @@ func (e *Endpoint) TurnWait(posts []Op, completions []Completion, waitMS int) (r
 	for _, q := range []*CompletionQueue{e.send, e.receive} {
 		if q != nil {
 			if err := q.blocks(); err != nil {
-				return 0, err
+				return 0, failAll(posts, err)
 			}
 		}
 	}
-	return e.takeTurn(posts, completions, 0, waitMS)
+	return e.takeTurn(posts, completions, 0, e.patience(waitMS))
 }
 
 func (e *Endpoint) takeTurn(posts []Op, completions []Completion, spins, waitMS int) (reaped int, err error) {

@@ -13,14 +13,18 @@
 // Receives are a direction of their own, like one peer more.
 enum { OPS = 48, PEERS = 12, RECEIVING = PEERS };
 
+// What is held back is started by later calls of the same family.
+enum { TAGGED, TAGGED_RECEIVES, MESSAGES, RECEIVES, REMOTE, ATOMICS, FAMILIES };
+
 static unsigned seed;
 static struct {
-	int held, held_receives;  // operations that wait for a later one
+	int held[FAMILIES];	  // operations that wait for a later one
 	int rings;		  // starts of the hardware
 	int calls, with_more;	  // of the calls that took an operation
 	uint64_t flags;		  // of the last call with FI_MORE
 	int refused[PEERS + 1];	  // in this turn
 	int trouble;	      // percent of calls that are refused or fail
+	ssize_t answer[FAMILIES]; // to all calls, unless it is 0
 } hardware;
 
 static unsigned next_random(unsigned limit)
@@ -29,14 +33,18 @@ static unsigned next_random(unsigned limit)
 	return (seed >> 16) % limit;
 }
 
-static ssize_t call(fi_addr_t peer, uint64_t flags)
+static ssize_t call(int family, fi_addr_t peer, uint64_t flags)
 {
-	int *held = peer == RECEIVING ? &hardware.held_receives : &hardware.held;
+	int *held = &hardware.held[family];
 
 	if (hardware.refused[peer]) {
 		printf("an operation for peer %d overtook one that was refused\n",
 		       (int)peer);
 		exit(1);
+	}
+	if (hardware.answer[family]) {
+		*held = 0;
+		return hardware.answer[family];
 	}
 	if (next_random(100) < (unsigned)hardware.trouble) {
 		// What is held back is started when a later operation fails.
@@ -61,68 +69,80 @@ static ssize_t call(fi_addr_t peer, uint64_t flags)
 static ssize_t tsend(struct fid_ep *ep, const void *buf, size_t len, void *desc,
 		     fi_addr_t peer, uint64_t tag, void *context)
 {
-	return call(peer, 0);
+	return call(TAGGED, peer, 0);
 }
 
 static ssize_t tinject(struct fid_ep *ep, const void *buf, size_t len,
 		       fi_addr_t peer, uint64_t tag)
 {
-	return call(peer, 0);
+	return call(TAGGED, peer, 0);
 }
 
 static ssize_t tsendmsg(struct fid_ep *ep, const struct fi_msg_tagged *msg,
 			uint64_t flags)
 {
-	return call(msg->addr, flags);
+	return call(TAGGED, msg->addr, flags);
 }
 
 static ssize_t trecv(struct fid_ep *ep, void *buf, size_t len, void *desc,
 		     fi_addr_t peer, uint64_t tag, uint64_t ignore, void *context)
 {
-	return call(RECEIVING, 0);
+	return call(TAGGED_RECEIVES, RECEIVING, 0);
 }
 
 static ssize_t trecvmsg(struct fid_ep *ep, const struct fi_msg_tagged *msg,
 			uint64_t flags)
 {
-	return call(RECEIVING, flags);
+	return call(TAGGED_RECEIVES, RECEIVING, flags);
+}
+
+static ssize_t recv_(struct fid_ep *ep, void *buf, size_t len, void *desc,
+		     fi_addr_t peer, void *context)
+{
+	return call(RECEIVES, RECEIVING, 0);
+}
+
+static ssize_t recvmsg_(struct fid_ep *ep, const struct fi_msg *msg,
+			uint64_t flags)
+{
+	return call(RECEIVES, RECEIVING, flags);
 }
 
 static ssize_t send_(struct fid_ep *ep, const void *buf, size_t len, void *desc,
 		     fi_addr_t peer, void *context)
 {
-	return call(peer, 0);
+	return call(MESSAGES, peer, 0);
 }
 
 static ssize_t sendmsg_(struct fid_ep *ep, const struct fi_msg *msg,
 			uint64_t flags)
 {
-	return call(msg->addr, flags);
+	return call(MESSAGES, msg->addr, flags);
 }
 
 static ssize_t write_(struct fid_ep *ep, const void *buf, size_t len, void *desc,
 		      fi_addr_t peer, uint64_t addr, uint64_t key, void *context)
 {
-	return call(peer, 0);
+	return call(REMOTE, peer, 0);
 }
 
 static ssize_t writemsg(struct fid_ep *ep, const struct fi_msg_rma *msg,
 			uint64_t flags)
 {
-	return call(msg->addr, flags);
+	return call(REMOTE, msg->addr, flags);
 }
 
 static ssize_t atomic(struct fid_ep *ep, const void *buf, size_t count, void *desc,
 		      fi_addr_t peer, uint64_t addr, uint64_t key,
 		      enum fi_datatype type, enum fi_op op, void *context)
 {
-	return call(peer, 0);
+	return call(ATOMICS, peer, 0);
 }
 
 static ssize_t atomicmsg(struct fid_ep *ep, const struct fi_msg_atomic *msg,
 			 uint64_t flags)
 {
-	return call(msg->addr, flags);
+	return call(ATOMICS, msg->addr, flags);
 }
 
 static ssize_t nothing_there(struct fid_cq *cq, void *buf, size_t count,
@@ -135,7 +155,9 @@ static struct fi_ops_tagged tagged = {
 	.send = tsend, .inject = tinject, .sendmsg = tsendmsg, .recv = trecv,
 	.recvmsg = trecvmsg,
 };
-static struct fi_ops_msg messages = { .send = send_, .sendmsg = sendmsg_ };
+static struct fi_ops_msg messages = {
+	.send = send_, .sendmsg = sendmsg_, .recv = recv_, .recvmsg = recvmsg_,
+};
 static struct fi_ops_rma rma = { .write = write_, .writemsg = writemsg };
 static struct fi_ops_atomic atomics = { .write = atomic, .writemsg = atomicmsg };
 static struct fi_ops_cq queue_calls = { .readfrom = nothing_there };
@@ -146,11 +168,20 @@ static void fail(const char *what)
 	exit(1);
 }
 
+static int held(void)
+{
+	int family, n = 0;
+
+	for (family = 0; family < FAMILIES; family++)
+		n += hardware.held[family];
+	return n;
+}
+
 int main(int argc, char **argv)
 {
 	static const uint32_t kinds[] = {
 		WEFT_TSEND, WEFT_TINJECT, WEFT_TRECV, WEFT_SEND,
-		WEFT_WRITE, WEFT_ATOMIC, 0,
+		WEFT_RECV, WEFT_WRITE, WEFT_ATOMIC, 0,
 	};
 	struct fid_ep ep;
 	struct fid_cq cq;
@@ -187,7 +218,7 @@ int main(int argc, char **argv)
 		memset(&hardware, 0, sizeof hardware);
 		hardware.trouble = quiet ? 0 : 30;
 		for (i = 0; i < n; i++) {
-			ops[i].kind = kinds[quiet ? 0 : next_random(7)];
+			ops[i].kind = kinds[quiet ? 0 : next_random(8)];
 			ops[i].peer = next_random(PEERS);
 			ops[i].slot = &slots[i];
 			if (ops[i].kind == WEFT_WRITE || ops[i].kind == WEFT_ATOMIC)
@@ -195,7 +226,7 @@ int main(int argc, char **argv)
 		}
 		turn.op_count = (uint32_t)n;
 		weft_take_turn((uintptr_t)&turn);
-		if (hardware.held || hardware.held_receives)
+		if (held())
 			fail("an operation is held back after the turn");
 		if (quiet && (hardware.rings != 1 || hardware.calls != n))
 			fail("operations of one kind were not started together");
@@ -211,7 +242,7 @@ int main(int argc, char **argv)
 		ops[i].slot = &slots[i];
 	}
 	weft_take_turn((uintptr_t)&turn);
-	if (hardware.with_more != 1 || hardware.held)
+	if (hardware.with_more != 1 || held())
 		fail("an inject starts what was held back before it");
 	if (hardware.flags != (FI_MORE | FI_COMPLETION))
 		fail("FI_MORE comes with the default flags");
@@ -226,6 +257,36 @@ int main(int argc, char **argv)
 	weft_take_turn((uintptr_t)&turn);
 	if (hardware.with_more != 0)
 		fail("no FI_MORE for a single operation");
+
+	// A lack of memory that sends report may last.
+	turn.op_count = 2;
+	ops[1].kind = WEFT_TRECV;
+	memset(&hardware, 0, sizeof hardware);
+	hardware.answer[TAGGED] = hardware.answer[TAGGED_RECEIVES] = -FI_ENOMEM;
+	weft_take_turn((uintptr_t)&turn);
+	if (ops[0].result != -FI_ENOMEM)
+		fail("a send without memory fails");
+	if (ops[1].result != -FI_EAGAIN)
+		fail("a receive without memory is refused");
+
+	// A write that is refused keeps the send behind it from being tried.
+	memset(ops, 0, sizeof ops);
+	memset(&hardware, 0, sizeof hardware);
+	hardware.answer[REMOTE] = -FI_EAGAIN;
+	turn.op_count = 3;
+	for (i = 0; i < 3; i++) {
+		ops[i].kind = i == 1 ? WEFT_WRITE : WEFT_TSEND;
+		ops[i].slot = &slots[i];
+	}
+	ops[1].extra = &extras[1];
+	memset(extras, 0, sizeof extras);
+	weft_take_turn((uintptr_t)&turn);
+	if (hardware.with_more != 0 || held())
+		fail("a send is held back for one behind a write to the same peer");
+	ops[1].peer = 1;
+	weft_take_turn((uintptr_t)&turn);
+	if (hardware.with_more != 1 || held())
+		fail("a write to another peer does not matter");
 	puts("ok");
 	return 0;
 }

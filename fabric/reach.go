@@ -1,0 +1,66 @@
+package fabric
+
+import "math"
+
+// Providers look the peer of an operation up unchecked, in tables or beyond their ends.
+// So weft looks first, in a set that takes a load and a shift.
+
+// denseAddresses bounds the set, for which an address is the number of a bit. Those of
+// tables count from 0; others are looked up in the map of all peers.
+const denseAddresses = 1 << 20
+
+// peerBits has a bit for each peer of a vector.
+type peerBits []uint64
+
+func (b peerBits) has(peer Address) bool {
+	word := peer / 64
+	return word < Address(len(b)) && b[word]>>(peer%64)&1 != 0
+}
+
+func (b *peerBits) add(peer Address) {
+	if peer >= denseAddresses {
+		return
+	}
+	for peer/64 >= Address(len(*b)) {
+		*b = append(*b, 0)
+	}
+	(*b)[peer/64] |= 1 << (peer % 64)
+}
+
+func (b peerBits) remove(peer Address) {
+	if b.has(peer) {
+		b[peer/64] &^= 1 << (peer % 64)
+	}
+}
+
+// has says whether a peer has been inserted and not removed.
+func (v *AddressVector) has(peer Address) bool { return v.bits.has(peer) || v.peers[peer] > 0 }
+
+// reaches says whether the provider can look the peer of an operation up.
+func (e *Endpoint) reaches(op *Op) bool {
+	if of := e.connection.of; of != nil {
+		e = of
+	}
+	v := e.vector
+	if v == nil || v.bits.has(op.Peer) {
+		return true
+	}
+	switch {
+	case kinds[op.Kind].receive && (op.Peer == AddressAny || !e.directs(op.Kind)):
+		return true
+	case v.shared, op.Flags&ToMulticast != 0, v.has(op.Peer):
+		return true
+	case v.receiveBits > 0:
+		return v.has(op.Peer << v.receiveBits >> v.receiveBits)
+	}
+	return v.grouped && v.has(op.Peer&math.MaxUint32)
+}
+
+// directs says whether receives of a kind look at the peer that they name.
+func (e *Endpoint) directs(k OpKind) bool {
+	by := DirectedReceive
+	if k == OpTaggedReceive {
+		by |= TaggedDirectedReceive
+	}
+	return e.Info().Capabilities()&by != 0
+}
