@@ -2,6 +2,7 @@ package comm
 
 import (
 	"errors"
+	"maps"
 	"net"
 	"testing"
 
@@ -188,5 +189,32 @@ func TestClosedCommunicatorKeepsNothing(t *testing.T) {
 			require.NoError(t, all[0].Close())
 		}
 		one.engine.do(func(efa.Progress) { require.Empty(t, one.engine.unclosed) })
+	})
+}
+
+// That a rank has closed a communicator is kept once, and until this one has.
+func TestGoneIsKeptOnce(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		zero, one, _ := b.pair(t)
+		all := twins(t, []*Comm{zero, one})
+		context := all[0].contextOf(1)
+		for _, of := range []uint32{context, context, context + 1, worldContext, 1 << 20} {
+			say(t, zero, 1, headOf(header{kind: kindGone, context: of}), nil)
+		}
+		require.NoError(t, all[0].Close())
+		// The answer comes behind all that on the connection.
+		sent := soon(t, func() error { return one.Ssend(deadline(t), nil, 0, 0) })
+		_, err := zero.Recv(deadline(t), nil, 1, 0)
+		require.NoError(t, err)
+		require.NoError(t, sent())
+		absent := func() (ranks map[uint32][]int) {
+			one.engine.do(func(efa.Progress) { ranks = maps.Clone(one.engine.absent) })
+			return ranks
+		}
+		require.Equal(t, map[uint32][]int{context: {0}}, absent())
+		bytes, _, _ := used(one)
+		require.Zero(t, bytes, "of what messages may take")
+		require.NoError(t, all[1].Close())
+		require.Empty(t, absent())
 	})
 }

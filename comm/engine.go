@@ -3,7 +3,9 @@ package comm
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/weft-go/weft/efa"
@@ -30,12 +32,14 @@ type engine struct {
 	receives operationTable // that wait for data
 	posted   operationList  // receives that wait for a message
 	probes   operationList
-	// extensions are by context, early notices that came before theirs, and windows
-	// the extensions that hear of writes.
+	// extensions are by context, early notices that came before theirs, absent the ranks
+	// that have closed a communicator before, and windows the extensions that hear of
+	// writes.
 	contexts   uint32              // given out: how many
 	unclosed   map[uint32]struct{} // of these
 	extensions map[uint32]*extended
 	early      map[uint32][]earlyNotice
+	absent     map[uint32][]int
 	windows    []*extended
 	provider   *provider // nil where matching is in software
 	lost       []int     // ranks, in the order of their loss
@@ -168,7 +172,9 @@ func (e *engine) shut() error {
 		}
 	}
 	err := errors.Join(drainErr, errors.Join(errs...), e.closeReactor())
-	for _, x := range e.extensions {
+	var extensions []*extended
+	e.do(func(efa.Progress) { extensions = slices.Collect(maps.Values(e.extensions)) })
+	for _, x := range extensions {
 		err = errors.Join(err, x.Release())
 	}
 	return err

@@ -3,6 +3,7 @@ package comm
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/weft-go/weft/efa"
 	"github.com/weft-go/weft/fabric"
@@ -17,6 +18,9 @@ type Extension interface {
 	// Notice is called with each notice of a rank, in the order in which that has sent
 	// them. An error ends the connection to that rank, with ErrProtocol.
 	Notice(p efa.Progress, source int, n Notice) error
+	// Left is called with a rank that has closed the communicator and had no extension
+	// there. An error is one as of Notice.
+	Left(p efa.Progress, rank int) error
 	// Written is called with the word of each write by a rank, or by anybody who knows
 	// what to write to, once the memory is written.
 	Written(p efa.Progress, word uint32)
@@ -25,10 +29,11 @@ type Extension interface {
 	// Drain is called when the world is about to be closed by this side. It waits until the
 	// other ranks have what was written to their memory, or ctx ends.
 	Drain(ctx context.Context) error
-	// Closed is called once, when the communicator is closed by this side. Nothing else
-	// is called after it but Release.
+	// Closed is called once, when the communicator is closed by this side. The other ranks
+	// may not have closed it: what comes of them is told as before.
 	Closed(p efa.Progress)
-	// Release is called once, after the device is closed: memory is this side's alone.
+	// Release is called once, after the device is closed, unless EndExtension was before:
+	// memory is this side's alone.
 	Release() error
 }
 
@@ -69,16 +74,16 @@ func (c *Comm) Extend(open func(p efa.Progress, window int) Extension) (Extensio
 	}
 	e := c.engine
 	e.do(func(p efa.Progress) {
-		if c.extension.Load() != nil || e.closed {
+		if c.extension.Load() != nil || e.closed || c.closed.Load() {
 			return
 		}
 		window := -1
-		if n := len(e.windows); n < mostWindows && e.reactor.CanTell() {
-			window = n
+		if e.reactor.CanTell() {
+			window = e.freeWindow()
 		}
 		x := &extended{Extension: open(p, window), comm: c}
 		if window >= 0 {
-			e.windows = append(e.windows, x)
+			e.windows[window] = x
 		}
 		if e.extensions == nil {
 			e.extensions = make(map[uint32]*extended)
@@ -87,6 +92,10 @@ func (c *Comm) Extend(open func(p efa.Progress, window int) Extension) (Extensio
 		for _, rank := range e.lost {
 			x.lost(p, e.peers[rank])
 		}
+		for _, rank := range e.absent[c.context] {
+			x.left(p, e.peers[rank])
+		}
+		delete(e.absent, c.context)
 		early := e.early[c.context]
 		delete(e.early, c.context)
 		for _, n := range early {
@@ -100,6 +109,28 @@ func (c *Comm) Extend(open func(p efa.Progress, window int) Extension) (Extensio
 		return x.Extension, nil
 	}
 	return nil, errClosed
+}
+
+// freeWindow is a window that no extension has, or -1.
+func (e *engine) freeWindow() int {
+	window := slices.Index(e.windows, nil)
+	if window < 0 && len(e.windows) < mostWindows {
+		window = len(e.windows)
+		e.windows = append(e.windows, nil)
+	}
+	return window
+}
+
+// EndExtension ends the extension of a communicator that is closed: none of its methods is
+// called any more, and another one may have its window. Nothing may be on its way to it, nor
+// may it hold anything still. Those that do not call it, in the progress role, end with the
+// world.
+func (c *Comm) EndExtension(efa.Progress) {
+	e, x := c.engine, c.extension.Load()
+	delete(e.extensions, c.context)
+	if window := slices.Index(e.windows, x); window >= 0 {
+		e.windows[window] = nil
+	}
 }
 
 // Extended is the extension of the communicator, or nil before Extend.
@@ -175,12 +206,57 @@ func (from *peer) noticed(p efa.Progress, h header) bool {
 }
 
 func (x *extended) notice(p efa.Progress, from *peer, n Notice) {
-	if x.closed {
+	x.hear(p, from, func(rank int) error { return x.Notice(p, rank, n) })
+}
+
+// tellGone tells the other ranks that this one has closed a communicator in which it has no
+// extension: theirs would wait for it.
+func (c *Comm) tellGone(p efa.Progress) {
+	if c.engine.closed {
 		return
 	}
+	for rank := range c.group {
+		to := c.peer(rank)
+		if rank == c.rank || to.failure != nil {
+			continue
+		}
+		h := header{kind: kindGone, context: c.contextOf(rank)}
+		var memory [openHeader]byte
+		// If it cannot be sent, the connection has ended, and they hear of that.
+		_, _ = p.Send(to.conn, h.put(&memory), nil, nil)
+	}
+}
+
+// gone takes in that the rank has closed a communicator. That is kept for an extension that
+// is not there yet: at most once for each rank of each that is open here, so that it is not
+// counted as messages are, which would wait for room that it never gives back.
+func (from *peer) gone(p efa.Progress, context uint32) {
+	e := from.engine
+	if e.closed {
+		return
+	}
+	if x := e.extensions[context]; x != nil {
+		x.left(p, from)
+		return
+	}
+	if _, open := e.unclosed[context]; !open || slices.Contains(e.absent[context], from.rank) {
+		return
+	}
+	if e.absent == nil {
+		e.absent = make(map[uint32][]int)
+	}
+	e.absent[context] = append(e.absent[context], from.rank)
+}
+
+func (x *extended) left(p efa.Progress, from *peer) {
+	x.hear(p, from, func(rank int) error { return x.Left(p, rank) })
+}
+
+// hear tells the extension something of a rank.
+func (x *extended) hear(p efa.Progress, from *peer, tell func(rank int) error) {
 	err := errUnknown
 	if rank := x.comm.rankOf(from.rank); rank >= 0 {
-		err = x.Notice(p, rank, n)
+		err = tell(rank)
 	}
 	if err != nil {
 		p.Fail(from.conn, err)
@@ -188,7 +264,7 @@ func (x *extended) notice(p efa.Progress, from *peer, n Notice) {
 }
 
 func (x *extended) lost(p efa.Progress, from *peer) {
-	if rank := x.comm.rankOf(from.rank); rank >= 0 && !x.closed {
+	if rank := x.comm.rankOf(from.rank); rank >= 0 {
 		x.Lost(p, rank, from.failure)
 	}
 }
@@ -226,7 +302,7 @@ func (e *engine) drainExtensions() error {
 // written takes in the immediate of a write.
 func (e *engine) written(p efa.Progress, immediate uint32) {
 	window, word := int(immediate>>WordBits), immediate&(1<<WordBits-1)
-	if e.closed || window >= len(e.windows) || e.windows[window].closed {
+	if e.closed || window >= len(e.windows) || e.windows[window] == nil {
 		return
 	}
 	e.windows[window].Written(p, word)

@@ -229,6 +229,8 @@ func (c *Comm) leave(p efa.Progress) {
 	e := c.engine
 	if x := c.extension.Load(); x != nil {
 		x.close(p)
+	} else {
+		c.tellGone(p)
 	}
 	e.endContext(p, c.context)
 }
@@ -246,6 +248,7 @@ func (e *engine) endContext(p efa.Progress, context uint32) {
 	}
 	e.arrivals.used -= int64(len(e.early[context])) * overhead
 	delete(e.early, context)
+	delete(e.absent, context)
 	e.letGo(p)
 }
 

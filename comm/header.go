@@ -40,6 +40,8 @@ const (
 	kindCredit // so many messages, and as id so many bytes, were seen of the peer's
 	kindBring  // so many were sent, and the sender waits for credit
 	kindLeave  // so many were sent, and there will be no more
+
+	kindGone // the sender has closed the communicator, and had no extension there
 )
 
 const (
@@ -65,6 +67,7 @@ var headerSizes = [...]struct {
 	kindCredit:  {idHeader, false},
 	kindBring:   {shortHeader, false},
 	kindLeave:   {shortHeader, false},
+	kindGone:    {shortHeader, false},
 }
 
 type header struct {

@@ -54,6 +54,8 @@ func (from *peer) Message(p efa.Progress, m []byte) bool {
 		}
 	case kindNotice:
 		return from.noticed(p, h)
+	case kindGone:
+		from.gone(p, h.context)
 	case kindMatched:
 		err = errUnknown
 		if op := e.sends.find(h.tag, from); op != nil {

@@ -39,9 +39,10 @@ type Config struct {
 	Domains []string
 	// Source is the address or host name of this machine that a device with IP addresses
 	// is bound to. Empty means, for Listen the host that it is given, and for Dial the
-	// address from which the listener is reached. Open cannot know, and takes what the
-	// provider has first, which on a machine with several networks may be one that does
-	// not reach the others, such as that of a bridge for containers.
+	// address from which the listener is reached. Open cannot know, and neither can
+	// Listen without a host: they take the address of the default route, and without
+	// one what the provider has first, which on a machine with several networks may not
+	// reach the others, such as that of a bridge for containers.
 	Source string
 	// Rails is how many devices carry the long messages of a connection, this
 	// side's first one included, where the peer has several as well: a connection

@@ -200,6 +200,7 @@ func (s *ErrorStats) counts(prefix string) []count {
 		{"peer_lost", &s.PeerLost},
 		{"protocol", &s.Protocol},
 		{"device", &s.Device},
+		{"transfer", &s.Transfer},
 		{"deadline", &s.Deadline},
 		{"canceled", &s.Canceled},
 		{"message_size", &s.MessageSize},

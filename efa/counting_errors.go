@@ -48,6 +48,8 @@ func (s *ErrorStats) of(err error) *uint64 {
 		return &s.PeerClosed
 	case errors.Is(err, ErrProtocol):
 		return &s.Protocol
+	case errors.Is(err, ErrTransfer):
+		return &s.Transfer
 	case errors.Is(err, net.ErrClosed):
 		return &s.Closed
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):

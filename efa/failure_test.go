@@ -69,6 +69,8 @@ func TestFailedSends(t *testing.T) {
 					require.Equal(t, other == want, errors.Is(err, other))
 				}
 			}
+			ended := map[error]ErrorStats{ErrPeerLost: {PeerLost: 1}, ErrTransfer: {Transfer: 1}}
+			require.Equal(t, ended[want], from.Stats().Ended)
 			_, err = badEnd.ReadMessage(deadline(t), make([]byte, 10_000))
 			require.ErrorIs(t, err, ErrPeerLost)
 			require.ErrorIs(t, bad.Close(), want, "the peer has not confirmed it")

@@ -27,9 +27,9 @@ type Listener struct {
 }
 
 // Listen listens for control connections at host:port and opens a device, whose
-// endpoint is bound to host if that names an address of this machine. The
-// device is closed when the listener and all its connections are. ctx bounds
-// the opening only.
+// endpoint is bound to host if that names an address of this machine, and else as
+// Config.Source says. The device is closed when the listener and all its connections
+// are. ctx bounds the opening only.
 //
 // Errors are those of net.Listen, *ConfigError and *fabric.ChoiceError, and
 // fabric.ErrNotSupported in a program that was built without cgo, or not for Linux.
@@ -47,8 +47,8 @@ func Listen(ctx context.Context, address string, config *Config) (*Listener, err
 		return nil, config.abandon(err)
 	}
 	var source string
-	// Bound to all addresses, the endpoint takes the one that the provider
-	// prefers, which is one that other hosts can reach.
+	// Bound to all addresses, the endpoint takes that of the default route
+	// (fabric.Preference): by which one the dialers come is known only later.
 	if a, ok := tcp.Addr().(*net.TCPAddr); ok && !a.IP.IsUnspecified() {
 		source = withZone(a.IP, a.Zone)
 	}

@@ -16,7 +16,7 @@ type Stats struct {
 	InOrder uint64
 	// Ended is the number of these that have ended otherwise, by what ended them:
 	// Closed (by this side, at once or after Config.DrainTimeout), PeerLost,
-	// Protocol or Device.
+	// Protocol, Device or Transfer. The others are 0.
 	Ended ErrorStats
 	// Accepting and Dialing count the handshakes by what came of them.
 	Accepting, Dialing HandshakeStats
@@ -157,6 +157,7 @@ type ErrorStats struct {
 	PeerLost    uint64 // ErrPeerLost
 	Protocol    uint64 // ErrProtocol
 	Device      uint64 // *DeviceError
+	Transfer    uint64 // ErrTransfer
 	Deadline    uint64 // os.ErrDeadlineExceeded or context.DeadlineExceeded
 	Canceled    uint64 // context.Canceled
 	MessageSize uint64 // *MessageSizeError
@@ -173,7 +174,7 @@ type HandshakeStats struct {
 	Unauthorized       uint64 // ErrUnauthorized
 	TLS                uint64 // ErrTLS
 	TooManyConnections uint64 // ErrTooManyConnections
-	TooManyHandshakes  uint64 // ErrTooManyHandshakes: it was silent, and its place was needed
+	TooManyHandshakes  uint64 // ErrTooManyHandshakes: it was silent, and its place was needed; 0 where dialing
 	Timeout            uint64 // ErrHandshakeTimeout
 	FrameTooLong       uint64 // ErrFrameTooLong
 	NotWeft            uint64 // *NotWeftError

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weft-go/weft/fabric"
 	"github.com/weft-go/weft/tagged"
 )
 
@@ -73,6 +74,7 @@ func TestErrorKinds(t *testing.T) {
 		{&ConnError{Kind: ErrPeerLost, Cause: net.ErrClosed}, ErrorStats{PeerLost: 1}},
 		{&ConnError{Kind: ErrPeerClosed}, ErrorStats{PeerClosed: 1}},
 		{&InFlightError{Err: &ConnError{Kind: &DeviceError{Err: io.EOF}}}, ErrorStats{Device: 1}},
+		{&ConnError{Kind: ErrTransfer, Cause: &fabric.Error{Provider: "efa", Errno: 1}}, ErrorStats{Transfer: 1}},
 		{&ConnError{Kind: os.ErrDeadlineExceeded}, ErrorStats{Deadline: 1}},
 		{&InFlightError{Err: context.DeadlineExceeded}, ErrorStats{Deadline: 1}},
 		{&PendingError{}, ErrorStats{WouldBlock: 1}},
