@@ -3,6 +3,7 @@ package collective
 import (
 	"context"
 	"errors"
+	"net"
 	"testing"
 	"unsafe"
 
@@ -233,6 +234,31 @@ func TestArenaOfARankThatIsDone(t *testing.T) {
 	})
 }
 
+// A communicator that is closed amid a call gives the arena back as one that fails does.
+func TestArenaOfAClosedCommunicator(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		const n = 20_000
+		worlds := open(t, provider, 2)
+		dups := make([]*comm.Comm, 2)
+		everywhere(t, worlds, func(rank int, world *comm.Comm) (err error) {
+			if dups[rank], err = world.Dup(deadline(t)); err != nil {
+				return err
+			}
+			return Barrier(deadline(t), dups[rank])
+		})
+		a, buf := arenaOf(t, n)
+		q, err := Iallreduce(dups[0], buf, buf, operator.Sum[int64]())
+		require.NoError(t, err)
+		require.NoError(t, dups[0].Close())
+		err = q.Wait(deadline(t))
+		require.ErrorIs(t, err, net.ErrClosed)
+		var in *efa.InFlightError
+		require.NotErrorAs(t, err, &in)
+		require.NoError(t, a.Close())
+		requireAborted(t, dups[1], Barrier(deadline(t), dups[1]), 0, ReasonClosed)
+	})
+}
+
 // Memory that a lost rank was told of is in use until the world is closed.
 func TestArenaOfALostRank(t *testing.T) {
 	each(t, func(t *testing.T, provider string) {
@@ -256,6 +282,33 @@ func TestArenaOfALostRank(t *testing.T) {
 		}
 		onAll(c, func(_ int, c *comm.Comm) { require.NoError(t, c.Close()) })
 		<-in.Released
+		require.NoError(t, a.Close())
+	})
+}
+
+// Memory that a lost rank was not told of is in use only until the others write no more.
+func TestArenaAfterALostRank(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		const n = 20_000
+		worlds := open(t, provider, 3)
+		gather := func(rank int, c *comm.Comm, buf []int64) error {
+			return Gather(deadline(t), c, make([]int64, n), buf, 0, WithAlgorithm(schedule.Direct))
+		}
+		everywhere(t, worlds, func(rank int, c *comm.Comm) error { return gather(rank, c, make([]int64, 3*n)) })
+		g := worlds[0].Extended().(*group)
+		worlds[0].Reactor().Do(func(p progress) { g.Lost(p, 1, comm.ErrLeft) })
+		a, buf := arenaOf(t, 3*n)
+		errs := errorsOf(worlds, func(rank int, c *comm.Comm) error {
+			if rank == 1 {
+				return nil
+			}
+			return gather(rank, c, buf)
+		})
+		var lost *comm.RankError
+		require.ErrorAs(t, errs[0], &lost)
+		require.Equal(t, 1, lost.Rank)
+		var in *efa.InFlightError
+		require.NotErrorAs(t, errs[0], &in)
 		require.NoError(t, a.Close())
 	})
 }
@@ -285,5 +338,26 @@ func TestArenaWaitsForWords(t *testing.T) {
 		require.NotErrorAs(t, err, &in)
 		require.NoError(t, a.Close())
 		_ = Barrier(deadline(t), worlds[1])
+	})
+}
+
+// A call that has all that it needs of a rank waits for others, maybe for ever. It ends with
+// the rank.
+func TestCallEndsWithALostRank(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		worlds := open(t, provider, 3)
+		everywhere(t, worlds, func(_ int, c *comm.Comm) error { return Barrier(deadline(t), c) })
+		const root, dead = 1, 2
+		q, err := Igather(worlds[root], make([]int64, 1), make([]int64, 3), root)
+		require.NoError(t, err)
+		require.NoError(t, Gather(deadline(t), worlds[dead], make([]int64, 1), nil, root))
+		g := worlds[root].Extended().(*group)
+		worlds[root].Reactor().Do(func(p progress) { g.Lost(p, dead, efa.ErrPeerLost) })
+		var lost *comm.RankError
+		require.ErrorAs(t, q.Wait(deadline(t)), &lost)
+		require.Equal(t, dead, lost.Rank)
+		var aborted *AbortError
+		require.ErrorAs(t, Barrier(deadline(t), worlds[0]), &aborted)
+		require.Equal(t, AbortError{root, ReasonLost}, *aborted)
 	})
 }

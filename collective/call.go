@@ -1,7 +1,6 @@
 package collective
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -98,7 +97,7 @@ func (c *call) Abandon(p progress, why error) {
 	switch {
 	case !c.waiting:
 	case c.bound:
-		c.group.fail(p, why)
+		c.group.fail(p, &contextError{why})
 	default:
 		c.waiting = false
 		p.Finish(&c.task, why)
@@ -298,6 +297,7 @@ func (c *call) landed(p progress, rank int, err error) {
 	case c.failure != nil:
 		g.tellStopped(p)
 		g.settle(p)
+		g.retire(p)
 	case err != nil:
 		g.fail(p, err)
 	default:
@@ -361,6 +361,12 @@ func (g *group) finish(p progress, c *call) {
 
 // end is the end of a call, once.
 func (c *call) end(p progress, err error) {
+	if err != nil {
+		var given *contextError
+		if errors.As(err, &given) {
+			err = given.cause
+		}
+	}
 	if c.inFlight != nil {
 		err = errors.Join(err, c.inFlight)
 	}
@@ -396,9 +402,17 @@ func (e *operatorError) Error() string { return fmt.Sprintf("collective: %v", e.
 
 func (e *operatorError) Unwrap() error { return e.cause }
 
+// contextError says that why a call was given up is the cause of its context. That may be any
+// error, even one of another communicator's call, so it is not unwrapped here; who made the
+// call is told the cause itself.
+type contextError struct{ cause error }
+
+func (e *contextError) Error() string { return e.cause.Error() }
+
 // reasonOf is what the other ranks are told.
 func reasonOf(why error) AbortReason {
 	var (
+		given    *contextError
 		operator *operatorError
 		lost     *comm.RankError
 		other    *AbortError
@@ -406,7 +420,7 @@ func reasonOf(why error) AbortReason {
 		differs  *ConfigError
 	)
 	switch {
-	case errors.Is(why, context.Canceled), errors.Is(why, context.DeadlineExceeded):
+	case errors.As(why, &given):
 		return ReasonContext
 	case errors.Is(why, errClosed):
 		return ReasonClosed

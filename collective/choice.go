@@ -15,13 +15,20 @@ func (g *group) options(kind schedule.Collective, bytes, element int, commutativ
 	if o.Algorithm != schedule.Default && !commutative && !schedule.KeepsOrder(kind, o.Algorithm) {
 		o.Algorithm = schedule.Default
 	}
+	pieces := mostPieces
+	if kind == schedule.CollectiveAllgather || kind == schedule.CollectiveReduceScatter {
+		// The blocks of all ranks are cut.
+		pieces = max(min(pieces, schedule.MaxPieces/max(g.size, 1)), 1)
+	}
 	if chunk := max(g.config.Chunk/element, 1); bytes/element > chunk {
-		o.Chunk = max(chunk, (bytes/element-1)/mostPieces+1)
+		o.Chunk = max(chunk, (bytes/element-1)/pieces+1)
 	}
 	if len(adjust) == 0 {
 		return o, nil
 	}
 	o = adjusted(o, adjust)
+	// These follow from what the call is given, and not from how it is to be done.
+	o.InPlace, o.Commutative = false, commutative
 	if err := checkAlgorithm(kind, o.Algorithm); err != nil {
 		return o, err
 	}

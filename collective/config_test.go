@@ -111,3 +111,22 @@ func TestOptions(t *testing.T) {
 		require.Equal(t, line, got)
 	}
 }
+
+// Whatever follows from the table and the parameters, there is a plan.
+func TestOptionsHaveAPlan(t *testing.T) {
+	for _, kind := range schedule.Collectives() {
+		for _, size := range []int{2, 1000, 1025, 4096, schedule.MaxSize} {
+			for _, length := range []int{0, 1 << 16, 1<<16 + 1, 1<<24 + 7, 1 << 26} {
+				for _, chunk := range []int{0, 1000} {
+					o, err := Config{Chunk: chunk}.Options(kind, size, length, 1, true)
+					require.NoError(t, err)
+					c := schedule.Call{Collective: kind, Size: size, Length: length, Options: o}
+					if kind == schedule.CollectiveBarrier {
+						c.Length = 0
+					}
+					require.NoError(t, c.Check(), "%+v", c)
+				}
+			}
+		}
+	}
+}

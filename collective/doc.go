@@ -44,7 +44,8 @@
 // # Failures
 //
 // A call that fails on one rank ends on all, with an error: a *[AbortError] where another
-// rank has given up, a *comm.RankError where one is lost. After that the communicator has
+// rank has given up, a *comm.RankError where one is lost, whether the call needed more of it
+// or not, or has left (comm.ErrLeft) and the call needs it. After that the communicator has
 // no collective calls any more: they return the same error. Its messages go on.
 //
 // What is in recv after an error is not specified. If the error has an *efa.InFlightError,

@@ -1,8 +1,10 @@
 package collective
 
 import (
+	"errors"
 	"fmt"
 	"net"
+	"strconv"
 
 	"github.com/weft-go/weft/collective/schedule"
 )
@@ -19,6 +21,19 @@ type ArgumentError struct {
 
 func (e *ArgumentError) Error() string {
 	return "collective: " + e.Name + " " + e.Value + ", want " + e.Want
+}
+
+// argumentError is why there is no plan for a call, as the program is to hear it.
+func argumentError(err error) error {
+	var argument *schedule.ArgumentError
+	var algorithm *schedule.AlgorithmError
+	switch {
+	case errors.As(err, &argument):
+		return &ArgumentError{argument.Name, strconv.Itoa(argument.Value), argument.Want}
+	case errors.As(err, &algorithm):
+		return &ArgumentError{"algorithm", algorithm.Algorithm.String(), algorithm.Want}
+	}
+	return err
 }
 
 // AbortError says that another rank has given up a call, and with it those after it.
@@ -66,8 +81,8 @@ func (r AbortReason) String() string {
 }
 
 // MismatchError says that two ranks make different calls: of another kind, with another
-// root, length, type or algorithm. Calls that go through the cache are not compared. It is
-// noticed of them if one puts something where the other waits for nothing.
+// root, length, type, algorithm or blocks. Calls that go through the cache are not
+// compared. It is noticed of them if one puts something where the other waits for nothing.
 type MismatchError struct {
 	Rank       int                 // the other rank
 	Collective schedule.Collective // of this rank's call, or 0 if that is done
@@ -75,9 +90,9 @@ type MismatchError struct {
 
 func (e *MismatchError) Error() string {
 	if e.Collective == 0 {
-		return fmt.Sprintf("collective: rank %d has not made the same call as this one before, with the same root, length, type and algorithm", e.Rank)
+		return fmt.Sprintf("collective: rank %d has not made the same call as this one before, with the same root, length, type, algorithm and blocks", e.Rank)
 	}
-	return fmt.Sprintf("collective: rank %d does not make the same %v with the same root, length, type and algorithm", e.Rank, e.Collective)
+	return fmt.Sprintf("collective: rank %d does not make the same %v with the same root, length, type, algorithm and blocks", e.Rank, e.Collective)
 }
 
 // ConfigError is about a Config that cannot be used, or that is another one than that of

@@ -62,12 +62,25 @@ func TestContextEndsForAll(t *testing.T) {
 			require.True(t, errors.Is(errs[0], mine) || errors.Is(errs[1], mine))
 			var aborted *AbortError
 			require.ErrorAs(t, Barrier(deadline(t), worlds[2]), &aborted)
-			require.Equal(t, ReasonFailed, aborted.Reason)
+			require.Equal(t, ReasonContext, aborted.Reason)
 			everywhere(t, worlds, func(rank int, c *comm.Comm) error {
 				_, err := c.Sendrecv(deadline(t), nil, (rank+1)%3, 5, nil, (rank+2)%3, 5)
 				return err
 			})
 		}
+	})
+}
+
+// The cause of a context may be what has come of a call of another communicator, whose ranks
+// are others.
+func TestContextEndsByAnotherCall(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		worlds := open(t, provider, 2)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		elsewhere := &AbortError{99, ReasonOperator}
+		cancel(elsewhere)
+		require.Equal(t, elsewhere, Barrier(ctx, worlds[0]))
+		requireAborted(t, worlds[1], Barrier(deadline(t), worlds[1]), 0, ReasonContext)
 	})
 }
 
@@ -165,6 +178,30 @@ func TestMismatch(t *testing.T) {
 			require.Equal(t, ReasonMismatch, aborted.Reason)
 		}
 		require.Positive(t, mismatches)
+	})
+}
+
+// A rank that makes another call than one that the other is done with by then is no less a
+// rank: both hear of that, and messages go on.
+func TestMismatchWithACallThatIsDone(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		worlds := open(t, provider, 2)
+		bcast := func(_ int, c *comm.Comm) error { return Bcast(deadline(t), c, make([]int64, 4), 0) }
+		everywhere(t, worlds, bcast)
+		// Rank 0 knows where the cache of the other is, and waits for nothing.
+		require.NoError(t, bcast(0, worlds[0]))
+		q, err := Ibarrier(worlds[1])
+		require.NoError(t, err)
+		everywhere(t, worlds, func(rank int, c *comm.Comm) error {
+			_, err := c.Sendrecv(deadline(t), nil, 1-rank, 0, nil, 1-rank, 0)
+			return err
+		})
+		var mismatch *MismatchError
+		require.ErrorAs(t, Barrier(deadline(t), worlds[0]), &mismatch)
+		require.Equal(t, MismatchError{Rank: 1}, *mismatch)
+		// What the other has put was where this one waited for it.
+		require.NoError(t, q.Wait(deadline(t)))
+		requireAborted(t, worlds[1], Barrier(deadline(t), worlds[1]), 0, ReasonMismatch)
 	})
 }
 

@@ -44,8 +44,9 @@ type group struct {
 
 	// own is what the provider does calls with, once one was asked for.
 	own      atomic.Pointer[offload]
-	owning   sync.Mutex // while that is opened
+	owning   sync.Mutex // while that is opened or closed
 	over     bool       // under owning: no more of them is opened
+	closing  error      // under owning: what has failed in retire
 	next     uint64     // the number of the next call
 	released uint64     // all calls before it are done
 	calls    [slots]*call
@@ -83,6 +84,7 @@ type member struct {
 	asked uint64 // it was asked to tell when it has done so many
 
 	// What is between the two when calls have failed: see letgo.go.
+	shown     uint64 // the last call for which it was told of memory of the caller's, and 1
 	announced uint64 // the last call for which it has said where its memory is, and 1
 	words     uint64 // that this rank has written to it
 	unsure    bool   // of one it is not known whether it will come
@@ -353,9 +355,16 @@ func (g *group) fail(p progress, why error) {
 	g.tellDrained()
 }
 
-// Lost implements comm.Extension: calls that need something of the rank fail.
+// Lost implements comm.Extension: calls fail that need something of the rank. If it has not
+// left in order, so do the others, which may wait for other ranks for ever: on shm, what is
+// written to those is complete after what was written to the lost one before, maybe for
+// another communicator.
 func (g *group) Lost(p progress, rank int, why error) {
-	g.members[rank].lost = &comm.RankError{Rank: rank, Cause: why}
+	m := &g.members[rank]
+	m.lost = &comm.RankError{Rank: rank, Cause: why}
+	if !errors.Is(why, comm.ErrLeft) {
+		g.fail(p, m.lost)
+	}
 	g.resume(p)
 	g.settle(p)
 	g.tellDrained()
@@ -376,7 +385,9 @@ func (g *group) Closed(p progress) {
 		}
 	}
 	g.failure, g.closed = errClosed, true
+	g.own.Load().stop()
 	g.tellStopped(p)
+	g.retire(p)
 }
 
 // Drain implements comm.Extension: the others have had what was put to them.
@@ -419,21 +430,7 @@ func (g *group) tellDrained() {
 func (g *group) Release() error {
 	g.comm.Reactor().Do(g.release)
 	g.owning.Lock()
+	defer g.owning.Unlock()
 	g.over = true
-	own := g.own.Load()
-	g.owning.Unlock()
-	err := errors.Join(own.close(), g.windows.close())
-	for _, b := range append(g.parked, g.cache, g.staging) {
-		if b != nil {
-			err = errors.Join(err, b.close())
-		}
-	}
-	for _, e := range g.exposed {
-		err = errors.Join(err, e.Close())
-	}
-	for _, e := range g.lent {
-		e.Return()
-	}
-	g.parked, g.exposed, g.lent, g.cache, g.staging = nil, nil, nil, nil, nil
-	return err
+	return errors.Join(g.closing, g.own.Load().close(), g.closeMemory())
 }

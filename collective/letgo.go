@@ -58,7 +58,8 @@ func (c *call) isWritten() (may, unknown bool) {
 		return false, false
 	}
 	for _, source := range c.planned.sources {
-		if m := &c.group.members[source]; !m.stopped || m.heard < m.stoppedAt {
+		// Whoever was lost by then was not told.
+		if m := &c.group.members[source]; m.shown > c.number && (!m.stopped || m.heard < m.stoppedAt) {
 			may, unknown = true, unknown || m.lost != nil
 		}
 	}
@@ -123,6 +124,7 @@ func (g *group) noticedLate(p progress, from *member, n comm.Notice) {
 		from.stopped, from.stoppedAt = true, n.Length
 	}
 	g.settle(p)
+	g.retire(p)
 }
 
 // release ends the waits when the device is closed: nobody writes here any more.
@@ -131,4 +133,65 @@ func (g *group) release(p progress) {
 		c.told = false
 	}
 	g.settle(p)
+}
+
+// retire ends what a communicator that is closed has, once all other ranks have said that
+// they write no more, and all that they have written is there. Otherwise it is there until
+// the world is closed; likewise if the device may still read some of it.
+func (g *group) retire(p progress) {
+	if !g.closed || g.flying > 0 || len(g.failed) > 0 {
+		return
+	}
+	for rank := range g.members {
+		if m := &g.members[rank]; rank != g.rank && (m.unsure || !m.stopped || m.heard < m.stoppedAt) {
+			return
+		}
+	}
+	// Whoever has the lock is about to open what the provider does calls with, and waits for
+	// the role.
+	if !g.owning.TryLock() {
+		return
+	}
+	defer g.owning.Unlock()
+	if g.over {
+		return
+	}
+	g.over = true
+	g.closing = g.closeMemory()
+	switch {
+	case g.own.Load() != nil:
+		// Its goroutine may wait for the role.
+		go g.closeOwn()
+	case g.closing == nil:
+		g.comm.EndExtension(p)
+	}
+}
+
+// closeOwn is the rest of retire where the provider has done calls.
+func (g *group) closeOwn() {
+	g.owning.Lock()
+	g.closing = errors.Join(g.closing, g.own.Load().close())
+	closed := g.closing == nil
+	g.owning.Unlock()
+	if closed {
+		g.comm.Reactor().Do(g.comm.EndExtension)
+	}
+}
+
+// closeMemory ends the use of what peers write to, or the device reads from.
+func (g *group) closeMemory() error {
+	err := g.windows.close()
+	for _, b := range append(g.parked, g.cache, g.staging) {
+		if b != nil {
+			err = errors.Join(err, b.close())
+		}
+	}
+	for _, e := range g.exposed {
+		err = errors.Join(err, e.Close())
+	}
+	for _, e := range g.lent {
+		e.Return()
+	}
+	g.parked, g.exposed, g.lent, g.cache, g.staging = nil, nil, nil, nil, nil
+	return err
 }

@@ -95,8 +95,13 @@ func (g *group) Notice(p progress, source int, n comm.Notice) error {
 		return g.ready(p, source, number, n)
 	case noticeArrived:
 		// What is ahead of this rank by more cannot have been begun.
-		if number < g.released || number >= g.released+slots || n.ID >= mostNumber {
+		if number >= g.released+slots || n.ID >= mostNumber {
 			return fmt.Errorf("%w: put %d of call %d, and %d are done", comm.ErrProtocol, n.ID, number, g.released)
+		}
+		if number < g.released {
+			// All of a call has come before it is done: it is of one that this rank has not made.
+			g.fail(p, &MismatchError{Rank: source})
+			return nil
 		}
 		g.arrived(p, number, source, int(n.ID))
 	case noticeAsk:
@@ -127,6 +132,11 @@ func (g *group) Notice(p progress, source int, n comm.Notice) error {
 		return fmt.Errorf("%w: kind %d", comm.ErrProtocol, n.Tag&0xff)
 	}
 	return nil
+}
+
+// Left implements comm.Extension: the rank has made no call.
+func (g *group) Left(p progress, rank int) error {
+	return g.Notice(p, rank, comm.Notice{Tag: noticeTag(noticeClosed, 0)})
 }
 
 // ready takes in where a peer's memory for a call is.
@@ -163,6 +173,7 @@ func (g *group) Written(p progress, word uint32) {
 	}
 	if g.failure != nil {
 		g.settle(p)
+		g.retire(p)
 		return
 	}
 	number := g.released + uint64((word>>20-uint32(g.released%wordCalls))%wordCalls)

@@ -182,7 +182,9 @@ func (g *group) tellReady(p progress, c *call, source int) {
 		}
 	}
 	// If it cannot be sent, the rank is lost, and this one hears of that.
-	_ = g.comm.Notify(p, source, n)
+	if err := g.comm.Notify(p, source, n); err == nil && c.direct {
+		g.members[source].shown = c.number + 1
+	}
 }
 
 // hand gives the caller what came to Output, if that is not the caller's.

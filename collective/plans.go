@@ -1,10 +1,6 @@
 package collective
 
-import (
-	"slices"
-
-	"github.com/weft-go/weft/collective/schedule"
-)
+import "github.com/weft-go/weft/collective/schedule"
 
 // shape is what all ranks of a call know of it, and what a plan follows from.
 type shape struct {
@@ -16,11 +12,11 @@ type shape struct {
 
 // uneven is a call of which a rank knows its own part only.
 type uneven struct {
-	plan func(rank int) (schedule.Plan, error)
+	plan schedule.Plan // of this rank
 	// output has the parts of Output that the call writes; the others are the caller's.
 	output *schedule.Blocks
-	// counts are what all ranks have alike, if there are any.
-	counts []int
+	// alike are the blocks that all ranks have alike, if there are any.
+	alike schedule.Blocks
 	// pairs is for a call of which only the two ranks of a pair know alike what one puts
 	// to the other; nil for others.
 	pairs *pairs
@@ -73,8 +69,11 @@ func (s *shape) fingerprint() uint64 {
 		h.add(1)
 	}
 	if s.uneven != nil {
-		for _, n := range s.uneven.counts {
-			h.add(n)
+		for _, part := range spansOf(s.uneven.alike) {
+			h.add(part.end - part.first)
+			if part.end > part.first {
+				h.add(part.first)
+			}
 		}
 	}
 	return uint64(h)
@@ -106,31 +105,27 @@ func (ps *plans) of(s *shape, rank, output int) (*planned, error) {
 	}
 	fingerprint := s.fingerprint()
 	if s.uneven != nil {
-		plan, err := s.uneven.plan(rank)
-		p := newPlanned(s.Collective, plan, output, plan.Scratch*s.element, fingerprint)
+		p := newPlanned(s.Collective, s.uneven.plan, output, s.uneven.plan.Scratch*s.element, fingerprint)
 		// No rank puts to another what is combined last.
 		p.targeted = s.Collective != schedule.CollectiveReduceScatter
-		return p, err
+		return p, nil
 	}
 	place := &ps.known[fingerprint%mostPlans]
 	if place.is(s) {
 		ps.last = place
 		return place.planned, nil
 	}
-	var mine schedule.Plan
-	scratch, targeted := 0, false
-	for r := range s.Size {
-		plan, err := s.Plan(r)
-		if err != nil {
-			return nil, err
-		}
-		scratch = max(scratch, plan.Scratch)
-		if r == rank {
-			mine = plan
-		}
-		targeted = targeted || slices.ContainsFunc(plan.Steps, func(step schedule.Step) bool {
-			return step.Action == schedule.Put && step.Peer == rank && step.Dst.Space == schedule.Output
-		})
+	mine, err := s.Plan(rank)
+	if err != nil {
+		return nil, err
+	}
+	scratch, err := s.MostScratch()
+	if err != nil {
+		return nil, err
+	}
+	targeted, err := s.Targeted(rank)
+	if err != nil {
+		return nil, err
 	}
 	place.call, place.element, ps.last = s.Call, s.element, place
 	place.planned = newPlanned(s.Collective, mine, s.longestOutput()*s.element, scratch*s.element, fingerprint)

@@ -62,6 +62,12 @@ func prepare[T any](c *comm.Comm, w wanted[T], options []Option) prepared {
 		}
 	}
 	s := shape{schedule.Call{Collective: w.kind, Size: g.size, Root: w.root, Length: w.length, Options: o}, sizeOf[T](), w.uneven}
+	if len(options) > 0 && w.uneven == nil && own == nil {
+		// They may be such that there is no plan.
+		if err := s.Check(); err != nil {
+			return prepared{err: argumentError(err)}
+		}
+	}
 	call := newCall(g, s, input, output, w.op)
 	call.provision = own
 	return prepared{call: call}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/weft-go/weft/collective/schedule"
 	"github.com/weft-go/weft/comm"
+	"github.com/weft-go/weft/fabric/fabrictest"
 )
 
 // refusedHere says that the provider was asked for, and does not do the call.
@@ -105,6 +106,25 @@ func TestProvisionByConfig(t *testing.T) {
 			require.Equal(t, strings.HasPrefix(provider, "tcp"), o.started, "whether the provider has done any")
 		}
 	})
+}
+
+// What the provider has for a communicator ends with that, and not with the world.
+func TestProvisionEndsWithItsCommunicator(t *testing.T) {
+	worlds := open(t, "tcp", 2)
+	barrier := func(_ int, world *comm.Comm) error { return Barrier(deadline(t), world) }
+	everywhere(t, worlds, barrier)
+	before := fabrictest.Holds()
+	for range 3 {
+		everywhere(t, worlds, func(_ int, world *comm.Comm) error {
+			c, err := world.Dup(deadline(t))
+			if err != nil {
+				return err
+			}
+			return errors.Join(Barrier(deadline(t), c, WithAlgorithm(schedule.Provider)), c.Close())
+		})
+	}
+	everywhere(t, worlds, barrier)
+	require.NoError(t, before.Returned(patience))
 }
 
 // A rank that gives up ends what the others have the provider do.

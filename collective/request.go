@@ -92,7 +92,8 @@ func (p prepared) start() (*Request, error) {
 	return (*Request)(p.call), nil
 }
 
-// Option adjusts one call. All ranks give the same.
+// Option adjusts one call. All ranks give the same. What it sets InPlace and Commutative to
+// does not count: they follow from the slices and the operator.
 type Option func(*schedule.Options)
 
 // WithAlgorithm has a call done by an algorithm, whatever its size.

@@ -27,10 +27,13 @@ func Igatherv[T any](c *comm.Comm, send, recv []T, blocks Blocks, root int, opti
 }
 
 func newGatherv[T any](c *comm.Comm, send, recv []T, blocks Blocks, root int, options []Option) prepared {
-	if c.Rank() != root {
-		recv = nil
+	w := wanted[T]{kind: schedule.CollectiveGather, root: root, input: send}
+	if c.Rank() == root {
+		w.output = recv
 	}
-	return prepareBlocks(c, schedule.CollectiveGather, send, recv, blocks, root, options, schedule.Gatherv)
+	return prepareBlocks(c, w, c.Rank() == root, blocks, options, func(o schedule.Options) (schedule.Plan, error) {
+		return schedule.Gatherv(c.Rank(), root, blocks, o)
+	})
 }
 
 // Allgatherv is Gatherv with the result in the recv of all ranks.
@@ -44,28 +47,23 @@ func Iallgatherv[T any](c *comm.Comm, send, recv []T, blocks Blocks, options ...
 }
 
 func newAllgatherv[T any](c *comm.Comm, send, recv []T, blocks Blocks, options []Option) prepared {
-	plan := func(rank, _ int, blocks Blocks, o schedule.Options) (schedule.Plan, error) {
-		return schedule.Allgatherv(rank, blocks, o)
-	}
-	return prepareBlocks(c, schedule.CollectiveAllgather, send, recv, blocks, 0, options, plan)
+	w := wanted[T]{kind: schedule.CollectiveAllgather, input: send, output: recv}
+	return prepareBlocks(c, w, true, blocks, options, func(o schedule.Options) (schedule.Plan, error) {
+		return schedule.Allgatherv(c.Rank(), blocks, o)
+	})
 }
 
-// prepareBlocks is for calls that bring a block of each rank to recv, where that is not
-// nil.
-func prepareBlocks[T any](c *comm.Comm, kind schedule.Collective, send, recv []T, blocks Blocks, root int, options []Option,
-	plan func(rank, root int, blocks Blocks, o schedule.Options) (schedule.Plan, error),
-) prepared {
-	if err := checkBlocks(c, "recv", len(recv), recv != nil, blocks); err != nil {
+// prepareBlocks is for calls that bring a block of each rank to recv, which this rank has or
+// has not.
+func prepareBlocks[T any](c *comm.Comm, w wanted[T], here bool, blocks Blocks, options []Option, plan func(schedule.Options) (schedule.Plan, error)) prepared {
+	if err := checkBlocks(c, "recv", len(w.output), here, blocks); err != nil {
 		return prepared{err: err}
 	}
-	if err := checkLength("send", len(send), blocks.Counts[c.Rank()], "as the rank's block"); err != nil {
+	if err := checkLength("send", len(w.input), blocks.Counts[c.Rank()], "as the rank's block"); err != nil {
 		return prepared{err: err}
 	}
-	return prepareUneven(c, wanted[T]{kind: kind, root: root, input: send, output: recv}, blocks.Counts, options,
-		func(u *uneven, o schedule.Options) {
-			u.output = &blocks
-			u.plan = func(rank int) (schedule.Plan, error) { return plan(rank, root, blocks, o) }
-		})
+	w.uneven = &uneven{alike: blocks, output: &blocks}
+	return prepareUneven(c, w, options, plan)
 }
 
 // Scatterv is Scatter with a count of its own for each rank: blocks are those of the root's
@@ -89,9 +87,9 @@ func newScatterv[T any](c *comm.Comm, send []T, blocks Blocks, recv []T, root in
 	if err := checkLength("recv", len(recv), blocks.Counts[c.Rank()], "as the rank's block"); err != nil {
 		return prepared{err: err}
 	}
-	w := wanted[T]{kind: schedule.CollectiveScatter, root: root, input: send, output: recv}
-	return prepareUneven(c, w, blocks.Counts, options, func(u *uneven, o schedule.Options) {
-		u.plan = func(rank int) (schedule.Plan, error) { return schedule.Scatterv(rank, root, blocks, o) }
+	w := wanted[T]{kind: schedule.CollectiveScatter, root: root, input: send, output: recv, uneven: &uneven{alike: blocks}}
+	return prepareUneven(c, w, options, func(o schedule.Options) (schedule.Plan, error) {
+		return schedule.Scatterv(c.Rank(), root, blocks, o)
 	})
 }
 
@@ -112,9 +110,9 @@ func newReduceScatterv[T any](c *comm.Comm, send, recv []T, counts []int, op ope
 	if err := checkLength("recv", len(recv), counts[c.Rank()], "the rank's count"); err != nil {
 		return prepared{err: err}
 	}
-	w := wanted[T]{kind: schedule.CollectiveReduceScatter, input: send, output: recv, op: op.Erased()}
-	return prepareUneven(c, w, counts, options, func(u *uneven, o schedule.Options) {
-		u.plan = func(rank int) (schedule.Plan, error) { return schedule.ReduceScatterv(rank, counts, o) }
+	w := wanted[T]{kind: schedule.CollectiveReduceScatter, input: send, output: recv, op: op.Erased(), uneven: &uneven{alike: Blocks{Counts: counts}}}
+	return prepareUneven(c, w, options, func(o schedule.Options) (schedule.Plan, error) {
+		return schedule.ReduceScatterv(c.Rank(), counts, o)
 	})
 }
 
@@ -142,13 +140,12 @@ func newAlltoallv[T any](c *comm.Comm, send []T, sent Blocks, recv []T, received
 		return prepared{err: err}
 	}
 	w := wanted[T]{kind: schedule.CollectiveAlltoall, input: send, output: recv}
-	return prepareUneven(c, w, nil, options, func(u *uneven, o schedule.Options) {
-		u.output = &received
-		u.pairs = &pairs{sent: sent.Counts, received: spansOf(received)}
-		u.plan = func(rank int) (schedule.Plan, error) {
-			// Each rank counts from the place that its peer tells it.
-			return schedule.Alltoallv(rank, sent, received, make([]int, c.Size()), o)
-		}
+	w.uneven = &uneven{output: &received, pairs: &pairs{sent: sent.Counts, received: spansOf(received)}}
+	// What is chosen by size is for equal blocks.
+	options = append([]Option{WithAlgorithm(schedule.Pairwise)}, options...)
+	return prepareUneven(c, w, options, func(o schedule.Options) (schedule.Plan, error) {
+		// Each rank counts from the place that its peer tells it.
+		return schedule.Alltoallv(c.Rank(), sent, received, make([]int, c.Size()), o)
 	})
 }
 
@@ -177,16 +174,19 @@ func (c *call) fingerprintOf(count int) uint64 {
 	return uint64(h)
 }
 
-// prepareUneven is prepare for counts that all ranks give alike, if any; fill says how to
-// plan.
-func prepareUneven[T any](c *comm.Comm, w wanted[T], counts []int, options []Option, fill func(u *uneven, o schedule.Options)) prepared {
-	w.uneven = &uneven{counts: counts}
-	for _, n := range counts {
+// prepareUneven is prepare for a call with counts, which says how to plan this rank's part.
+func prepareUneven[T any](c *comm.Comm, w wanted[T], options []Option, plan func(schedule.Options) (schedule.Plan, error)) prepared {
+	for _, n := range w.uneven.alike.Counts {
 		w.length = max(w.length, n)
 	}
 	p := prepare(c, w, options)
-	if p.err == nil {
-		fill(w.uneven, p.call.shape.Options)
+	if p.err != nil {
+		return p
+	}
+	var err error
+	if w.uneven.plan, err = plan(p.call.shape.Options); err != nil {
+		p.call.release()
+		return prepared{err: argumentError(err)}
 	}
 	return p
 }

@@ -166,7 +166,11 @@ func TestWhateverTheArguments(t *testing.T) {
 			Algorithm:   schedule.Algorithm(rapid.IntRange(0, 14).Draw(t, "algorithm")),
 			Commutative: rapid.Bool().Draw(t, "commutative"), InPlace: rapid.Bool().Draw(t, "in place"),
 		}
-		plan, err := c.Plan(odds.Draw(t, "rank"))
+		rank := odds.Draw(t, "rank")
+		plan, err := c.Plan(rank)
+		if rank >= 0 && rank < c.Size {
+			require.Equal(t, err, c.Check())
+		}
 		if err != nil {
 			var argument *schedule.ArgumentError
 			var algorithm *schedule.AlgorithmError

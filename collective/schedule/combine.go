@@ -126,7 +126,7 @@ func (s *script) scatterHalves(cut blocks, own, result Span) {
 		}
 		give, keep := of(c.other), of(c.mine)
 		to := c.other.partnerOf(c.mine, s.rank)
-		slot := s.inbox(cut, to, i)
+		slot := cut.inbox(to, i)
 		if s.rank == c.mine.end-1 && c.mine.size() > c.other.size() {
 			slot += give.Length // the second that comes there
 		}
@@ -134,7 +134,7 @@ func (s *script) scatterHalves(cut blocks, own, result Span) {
 			s.put(to, piece, Span{Scratch, slot + piece.Offset - give.Offset, piece.Length})
 		}
 		partners := c.mine.partners(c.other, s.rank)
-		slot = s.inbox(cut, s.rank, i)
+		slot = cut.inbox(s.rank, i)
 		sum = keep
 		for nth, from := range partners {
 			dst := Span{Scratch, slot, keep.Length}
@@ -149,20 +149,20 @@ func (s *script) scatterHalves(cut blocks, own, result Span) {
 			sum = dst
 		}
 	}
-	s.need(s.inbox(cut, s.rank, len(cuts)))
+	s.need(cut.inbox(s.rank, len(cuts)))
 }
 
 // inbox is where in the Scratch of a rank the slots of a halving are, of which there is
 // one for each of those who give to it there.
-func (s *script) inbox(cut blocks, rank, halving int) int {
+func (b blocks) inbox(rank, halving int) int {
 	at := 0
-	whole := part{0, s.size, 0}
+	whole := part{0, b.size, 0}
 	for range halving {
 		if whole.size() == 1 {
 			break
 		}
 		c := whole.cut(rank)
-		at += c.mine.partnerCount(c.other, rank) * cut.run(Span{}, c.mine.low, c.mine.end).Length
+		at += c.mine.partnerCount(c.other, rank) * b.run(Span{}, c.mine.low, c.mine.end).Length
 		whole = c.mine
 	}
 	return at

@@ -46,7 +46,7 @@ func reduceScatter(rank int, cut blocks, o Options) (Plan, error) {
 			s.combineAll(func(peer int) Span { return cut.of(own, peer) }, sum, true, func(Span) {})
 		}
 	case RecursiveHalving:
-		slots = s.inbox(cut, rank, rounds(s.size))
+		slots = cut.inbox(rank, rounds(s.size))
 		scatter = func() { s.scatterHalves(cut, own, sum) }
 	case Ring:
 		slots = (s.size - 1) * cut.most()

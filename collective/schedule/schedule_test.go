@@ -64,6 +64,63 @@ func TestPlans(t *testing.T) {
 	}
 }
 
+// requireRoom holds what the formulas say of the memory of the ranks against the plans.
+func requireRoom(t *testing.T, c schedule.Call) {
+	t.Helper()
+	scratch, targeted := 0, make([]bool, c.Size)
+	for rank := range c.Size {
+		plan, err := c.Plan(rank)
+		require.NoError(t, err)
+		scratch = max(scratch, plan.Scratch)
+		for _, step := range plan.Steps {
+			if step.Action == schedule.Put && step.Dst.Space == schedule.Output {
+				targeted[step.Peer] = true
+			}
+		}
+	}
+	got, err := c.MostScratch()
+	require.NoError(t, err)
+	require.Equal(t, scratch, got, "%+v", c)
+	for rank, want := range targeted {
+		got, err := c.Targeted(rank)
+		require.NoError(t, err)
+		require.Equal(t, want, got, "%+v, rank %d", c, rank)
+	}
+}
+
+func TestRoom(t *testing.T) {
+	for _, collective := range schedule.Collectives() {
+		t.Run(collective.String(), func(t *testing.T) {
+			t.Parallel()
+			for size := 1; size <= 64; size += sizeStep {
+				for c := range calls(collective, size) {
+					requireRoom(t, c)
+				}
+			}
+			for _, algorithm := range schedule.Algorithms(collective) {
+				for _, size := range many(algorithm) {
+					if size > 1000 {
+						continue // too many plans
+					}
+					c := schedule.Call{Collective: collective, Size: size}
+					c.Options = schedule.Options{Algorithm: algorithm, Fanout: size % 5}
+					if collective != schedule.CollectiveBarrier {
+						c.Length = 3
+					}
+					if rooted(collective) {
+						c.Root = size / 3
+					}
+					for _, c.Commutative = range []bool{false, true} {
+						if c.Commutative || schedule.KeepsOrder(collective, algorithm) {
+							requireRoom(t, c)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
 // Whatever the order in which ranks go on and puts arrive, the result is the same: a second
 // look at what the prover says, by means that share nothing with it.
 func TestAnyOrder(t *testing.T) {

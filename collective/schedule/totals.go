@@ -68,21 +68,36 @@ func (c Call) check() error {
 	return nil
 }
 
-// Totals is what the plans of all ranks do together. Its errors are those of Plan. Where
-// the ranks are in place does not matter.
-func (c Call) Totals() (Totals, error) {
+// Check says what is wrong with a call: it is the error of Plan for the ranks that there
+// are.
+func (c Call) Check() error {
+	_, err := c.formula()
+	return err
+}
+
+func (c Call) formula() (formula, error) {
 	if err := c.check(); err != nil {
-		return Totals{}, err
+		return formula{}, err
 	}
 	cut, err := evenly(c.Size, c.Length)
 	if err != nil {
-		return Totals{}, err
+		return formula{}, err
 	}
 	switch c.Collective {
 	case CollectiveBcast, CollectiveReduce, CollectiveAllreduce:
 		cut.length = c.Length
 	}
-	return c.Collective.totals(cut, c.Root, c.Options)
+	return c.Collective.formula(cut, c.Root, c.Options)
+}
+
+// Totals is what the plans of all ranks do together. Its errors are those of Plan. Where
+// the ranks are in place does not matter.
+func (c Call) Totals() (Totals, error) {
+	f, err := c.formula()
+	if err != nil {
+		return Totals{}, err
+	}
+	return f.totals(c.Collective), nil
 }
 
 // GathervTotals is what the plans of all ranks of Gatherv do together.
@@ -110,10 +125,14 @@ func (c Collective) blockTotals(b Blocks, output bool, root int, o Options) (Tot
 	if err != nil {
 		return Totals{}, err
 	}
-	return c.totals(cut, root, o)
+	f, err := c.formula(cut, root, o)
+	if err != nil {
+		return Totals{}, err
+	}
+	return f.totals(c), nil
 }
 
-// formula is a call of which the totals are asked for.
+// formula is a call of which something is asked for that does not take its plans.
 type formula struct {
 	Options
 	// blocks are those of all ranks; of a Bcast, Reduce or Allreduce those that it may cut
@@ -122,33 +141,42 @@ type formula struct {
 	root int
 }
 
-func (c Collective) totals(cut blocks, root int, o Options) (Totals, error) {
-	s, err := c.beginLong(0, cut.size, root, cut.length, o)
-	if err != nil {
-		return Totals{}, err
+func (c Collective) formula(cut blocks, root int, o Options) (formula, error) {
+	longest := cut.length // of what Chunk cuts
+	switch c {
+	case CollectiveGather, CollectiveScatter, CollectiveAlltoall:
+		longest = 0
 	}
-	f := formula{s.Options, cut, root}
+	if err := o.check(cut.size, root, longest); err != nil {
+		return formula{}, err
+	}
+	var err error
+	o.Algorithm, err = c.choose(o)
+	return formula{o, cut, root}, err
+}
+
+func (f formula) totals(c Collective) Totals {
 	if c == CollectiveBarrier {
-		return Totals{Rounds: rounds(cut.size)}, nil
+		return Totals{Rounds: rounds(f.size)}
 	}
-	if cut.size == 1 || cut.length == 0 {
-		return Totals{}, nil
+	if f.size == 1 || f.length == 0 {
+		return Totals{}
 	}
 	switch c {
 	case CollectiveBcast:
-		return f.bcast(), nil
+		return f.bcast()
 	case CollectiveReduce:
-		return f.reduce(), nil
+		return f.reduce()
 	case CollectiveAllreduce:
-		return f.allreduce(), nil
+		return f.allreduce()
 	case CollectiveGather, CollectiveScatter:
-		return f.oneAndAll(c == CollectiveScatter), nil
+		return f.oneAndAll(c == CollectiveScatter)
 	case CollectiveAllgather:
-		return f.allgather(), nil
+		return f.allgather()
 	case CollectiveReduceScatter:
-		return f.reduceScatter(), nil
+		return f.reduceScatter()
 	}
-	return f.alltoall(), nil
+	return f.alltoall()
 }
 
 // height is how far the deepest rank of a tree is from the root.
