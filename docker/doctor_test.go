@@ -120,7 +120,7 @@ func settings(t *testing.T) []setting {
 		},
 		{
 			name: "container without the device", flags: good, command: bare,
-			want: "problem no-uverbs" + sockets, found: "it is not there, and this is a container", code: problem,
+			want: "problem no-uverbs" + sockets, found: ", and this is a container", code: problem,
 		},
 		{
 			name: "user who may not open the device", flags: slices.Concat(good, given, []string{"--user", "65534:65534"}), command: bare,

@@ -116,7 +116,7 @@ var reactorMetrics = []metric[reactorStats]{
 		[]string{"cause"},
 		func(s *reactorStats, tell func(float64, ...string)) {
 			tell(float64(s.InOrder), "in_order")
-			tellErrors(&s.Ended, tell)
+			tellEnds(&s.Ended, tell)
 		},
 	},
 	{
@@ -125,6 +125,7 @@ var reactorMetrics = []metric[reactorStats]{
 		[]string{"side", "result"},
 		func(s *reactorStats, tell func(float64, ...string)) {
 			tellHandshakes(&s.Accepting, "accepting", tell)
+			tell(float64(s.Accepting.TooManyHandshakes), "accepting", "too_many_handshakes")
 			tellHandshakes(&s.Dialing, "dialing", tell)
 		},
 	},
@@ -172,12 +173,18 @@ var reactorMetrics = []metric[reactorStats]{
 		func(s *reactorStats) uint64 { return s.Callbacks }),
 }
 
-func tellErrors(s *efa.ErrorStats, tell func(float64, ...string)) {
+// tellEnds tells the errors that can end a connection.
+func tellEnds(s *efa.ErrorStats, tell func(float64, ...string)) {
 	tell(float64(s.Closed), "closed")
-	tell(float64(s.PeerClosed), "peer_closed")
 	tell(float64(s.PeerLost), "peer_lost")
 	tell(float64(s.Protocol), "protocol")
 	tell(float64(s.Device), "device")
+	tell(float64(s.Transfer), "transfer")
+}
+
+func tellErrors(s *efa.ErrorStats, tell func(float64, ...string)) {
+	tellEnds(s, tell)
+	tell(float64(s.PeerClosed), "peer_closed")
 	tell(float64(s.Deadline), "deadline")
 	tell(float64(s.Canceled), "canceled")
 	tell(float64(s.MessageSize), "message_size")
@@ -191,7 +198,6 @@ func tellHandshakes(s *efa.HandshakeStats, side string, tell func(float64, ...st
 	tell(float64(s.Unauthorized), side, "unauthorized")
 	tell(float64(s.TLS), side, "tls")
 	tell(float64(s.TooManyConnections), side, "too_many_connections")
-	tell(float64(s.TooManyHandshakes), side, "too_many_handshakes")
 	tell(float64(s.Timeout), side, "timeout")
 	tell(float64(s.FrameTooLong), side, "frame_too_long")
 	tell(float64(s.NotWeft), side, "not_weft")

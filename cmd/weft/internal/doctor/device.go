@@ -22,6 +22,7 @@ type device struct {
 	name   string // such as rdmap0s6
 	uverbs string // such as uverbs0
 	efa    bool
+	opens  bool
 }
 
 const (
@@ -29,20 +30,11 @@ const (
 	efaIDs = "0xefa0 0xefa1 0xefa2 0xefa3"
 )
 
-// lookAtDevices follows a device from the bus to the file that a program opens, and
-// stops where it is lost.
+// lookAtDevices follows the devices from the bus to the files that a program opens, and
+// stops where the last one is lost. One of several is no problem where it does not keep
+// libfabric from the others: a container may have been given no more.
 func (x *examination) lookAtDevices() {
-	if !x.onTheBus() {
-		return
-	}
-	if !x.withDriver() || !x.offered() {
-		return
-	}
-	whole := true
-	for _, d := range x.devices {
-		whole = x.openable(d) && whole
-	}
-	if !whole {
+	if !x.onTheBus() || !x.withDriver() || !x.offered() || !x.openable() {
 		return
 	}
 	x.portsAreUp()
@@ -96,6 +88,7 @@ func setting(text, name string) string {
 	return ""
 }
 
+// withDriver says whether the driver has a device.
 func (x *examination) withDriver() bool {
 	var without []string
 	for _, f := range x.functions {
@@ -118,7 +111,9 @@ func (x *examination) withDriver() bool {
 		module = "the module efa is not loaded"
 	}
 	x.find(NoDriver, looked, strings.Join(without, ", ")+"; "+module)
-	return false
+	some := len(without) < len(x.functions)
+	x.gradeIf(some, Warning)
+	return some
 }
 
 // offered looks for what programs open devices by.
@@ -148,28 +143,47 @@ func (x *examination) offered() bool {
 	return false
 }
 
-// openable tries to open a device as libfabric does.
-func (x *examination) openable(d device) bool {
-	name := "dev/infiniband/" + d.uverbs
-	looked := "/" + name + ", of " + d.name
-	err := x.Open(name)
-	if err == nil {
-		x.fine(looked, "it can be opened")
-		return true
-	}
-	if !d.efa {
-		x.find(OtherDevice, looked, "it is no EFA device, and "+reason(err))
-		l := &x.Library
-		x.blameIf(l.Missing == "" && l.Died == "" && len(l.Devices) == 0)
-		return true
-	}
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		found := "it is not there"
-		if x.inContainer() {
-			found += ", and this is a container"
+// openable tries to open the devices as libfabric does, and says whether one of EFA can be
+// opened.
+func (x *examination) openable() bool {
+	opened := false
+	var missing []string
+	for i := range x.devices {
+		d := &x.devices[i]
+		name := "dev/infiniband/" + d.uverbs
+		looked := "/" + name + ", of " + d.name
+		err := x.Open(name)
+		d.opens = err == nil
+		opened = opened || d.efa && d.opens
+		switch {
+		case err == nil:
+			x.fine(looked, "it can be opened")
+		case !d.efa:
+			x.find(OtherDevice, looked, "it is no EFA device, and "+reason(err))
+			l := &x.Library
+			x.gradeIf(l.Missing == "" && l.Died == "" && len(l.Devices) == 0, Problem)
+		case errors.Is(err, fs.ErrNotExist):
+			missing = append(missing, d.uverbs+" of "+d.name)
+		default:
+			x.unopened(err, name, looked)
+			x.gradeIf(x.Library.usable(), Warning)
 		}
-		x.find(NoUverbs, looked, found)
+	}
+	if len(missing) > 0 {
+		found, severity := "there is no "+strings.Join(missing, ", "), Warning
+		if x.inContainer() {
+			found, severity = found+", and this is a container", Note
+		}
+		x.find(NoUverbs, "/dev/infiniband", found)
+		// libibverbs leaves them out, and has the others.
+		x.gradeIf(opened, severity)
+	}
+	return opened
+}
+
+// unopened says why a device of EFA that is there cannot be opened.
+func (x *examination) unopened(err error, name, looked string) {
+	switch {
 	case errors.Is(err, syscall.EACCES):
 		x.find(Permission, looked, reason(err)+x.ownerOf(name))
 	case errors.Is(err, syscall.EPERM):
@@ -177,7 +191,6 @@ func (x *examination) openable(d device) bool {
 	default:
 		x.find(BrokenUverbs, looked, reason(err))
 	}
-	return false
 }
 
 // reason is an error without its path.
@@ -202,8 +215,11 @@ func (x *examination) ownerOf(name string) string {
 func (x *examination) portsAreUp() {
 	for _, d := range x.devices {
 		name := path.Join("sys/class/infiniband", d.name, "ports/1/state")
-		if state, ok := x.read(name); d.efa && ok && !strings.Contains(state, "ACTIVE") {
+		if state, ok := x.read(name); d.efa && d.opens && ok && !strings.Contains(state, "ACTIVE") {
 			x.find(PortDown, "/"+name, state)
+			// Programs take the first device if they are not told.
+			l := &x.Library
+			x.gradeIf(l.usable() && !strings.HasPrefix(l.Devices[0], d.name+"-"), Warning)
 		}
 	}
 }

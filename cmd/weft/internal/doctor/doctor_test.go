@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -43,6 +45,29 @@ const gone = "\x00gone"
 var otherDevice = map[string]string{
 	"sys/class/infiniband_verbs/uverbs1/ibdev":         "mlx5_0",
 	"sys/class/infiniband_verbs/uverbs1/device/vendor": "0x15b3",
+}
+
+// threeDevices are two more EFA devices on the machine.
+var threeDevices = withFiles(efaDevice(1), efaDevice(2))
+
+// efaDevice is a further EFA device, on which all is as it should be.
+func efaDevice(n int) map[string]string {
+	slot, verbs, class := fmt.Sprintf("sys/bus/pci/devices/0000:00:0%d.0/", 6+n), fmt.Sprintf("sys/class/infiniband_verbs/uverbs%d/", n), fmt.Sprintf("sys/class/infiniband/rdmap0s%d/ports/1/", 6+n)
+	return map[string]string{
+		slot + "vendor": "0x1d0f", slot + "device": "0xefa1", slot + "uevent": "DRIVER=efa",
+		verbs + "ibdev": fmt.Sprintf("rdmap0s%d", 6+n), verbs + "device/vendor": "0x1d0f",
+		fmt.Sprintf("dev/infiniband/uverbs%d", n): "", class + "state": "4: ACTIVE",
+		class + "hw_counters/tx_pkts": "1000", class + "hw_counters/rx_pkts": "900", class + "hw_counters/unresponsive_remote_events": "0",
+	}
+}
+
+// withFiles are files of several sets, of which the later ones count.
+func withFiles(sets ...map[string]string) map[string]string {
+	all := make(map[string]string)
+	for _, files := range sets {
+		maps.Copy(all, files)
+	}
+	return all
 }
 
 // Each kind of the catalogue is found on one of these machines.
@@ -98,7 +123,7 @@ func TestExamine(t *testing.T) {
 			name: "container without the device", library: without,
 			files: map[string]string{"dev/infiniband": gone, ".dockerenv": ""},
 			open:  map[string]error{"dev/infiniband/uverbs0": fs.ErrNotExist},
-			want:  "problem no-uverbs", found: "it is not there, and this is a container",
+			want:  "problem no-uverbs", found: "there is no uverbs0 of rdmap0s6, and this is a container",
 		},
 		{
 			name: "pod without the device", library: without, environ: "KUBERNETES_SERVICE_HOST=10.0.0.1",
@@ -120,6 +145,67 @@ func TestExamine(t *testing.T) {
 			name: "file of no device", library: without,
 			open: map[string]error{"dev/infiniband/uverbs0": syscall.ENXIO},
 			want: "problem broken-uverbs", found: "no such device or address",
+		},
+		{
+			// What the others carry is that of other pods.
+			name: "pod with one device of three", usable: true, environ: "KUBERNETES_SERVICE_HOST=10.0.0.1",
+			files: withFiles(threeDevices, map[string]string{
+				"sys/class/infiniband/rdmap0s7/ports/1/hw_counters/tx_pkts": "0", "sys/class/infiniband/rdmap0s8/ports/1/state": "1: DOWN",
+			}),
+			open: map[string]error{"dev/infiniband/uverbs1": fs.ErrNotExist, "dev/infiniband/uverbs2": fs.ErrNotExist},
+			want: "note no-uverbs", found: "there is no uverbs1 of rdmap0s7, uverbs2 of rdmap0s8, and this is a container",
+		},
+		{
+			name: "pod with one device of three, and without a plugin", library: without, environ: "KUBERNETES_SERVICE_HOST=10.0.0.1",
+			files: withFiles(threeDevices, map[string]string{"etc/libibverbs.d": gone}),
+			open:  map[string]error{"dev/infiniband/uverbs1": fs.ErrNotExist, "dev/infiniband/uverbs2": fs.ErrNotExist},
+			want:  "problem no-verbs-plugin, note no-uverbs",
+		},
+		{
+			name: "one device of three without a file, in no container", usable: true, files: threeDevices,
+			open: map[string]error{"dev/infiniband/uverbs1": fs.ErrNotExist},
+			want: "warning no-uverbs", found: "there is no uverbs1 of rdmap0s7",
+		},
+		{
+			name: "one device of three may be opened", usable: true, files: threeDevices,
+			open: map[string]error{"dev/infiniband/uverbs1": syscall.EACCES, "dev/infiniband/uverbs2": syscall.EPERM},
+			want: "warning permission, warning device-cgroup", found: "permission denied",
+		},
+		{
+			name: "one device of three is broken", usable: true, files: threeDevices,
+			open: map[string]error{"dev/infiniband/uverbs2": syscall.ENXIO}, want: "warning broken-uverbs",
+		},
+		{
+			name: "one device of three is broken, and libfabric offers none", library: without,
+			files: withFiles(threeDevices, map[string]string{"etc/libibverbs.d": gone}),
+			open:  map[string]error{"dev/infiniband/uverbs2": syscall.ENXIO},
+			want:  "problem broken-uverbs, problem no-verbs-plugin",
+		},
+		{
+			name: "one port of three down", usable: true,
+			files: withFiles(threeDevices, map[string]string{"sys/class/infiniband/rdmap0s7/ports/1/state": "1: DOWN"}),
+			want:  "warning port-down", found: "1: DOWN",
+		},
+		{
+			name:  "the port of the device down that libfabric has first",
+			files: withFiles(threeDevices, map[string]string{"sys/class/infiniband/rdmap0s6/ports/1/state": "1: DOWN"}),
+			want:  "problem port-down", found: "1: DOWN",
+		},
+		{
+			name: "one device of three has another driver", usable: true,
+			files: withFiles(threeDevices, map[string]string{
+				"sys/bus/pci/devices/0000:00:07.0/uevent": "DRIVER=vfio-pci", "sys/class/infiniband_verbs/uverbs1": gone,
+			}),
+			open: map[string]error{"dev/infiniband/uverbs2": syscall.EACCES},
+			want: "warning no-driver, warning permission", found: "0000:00:07.0 has driver vfio-pci",
+		},
+		{
+			name: "one device of three has another driver, and that is not why there is none", library: without,
+			files: withFiles(threeDevices, map[string]string{
+				"sys/bus/pci/devices/0000:00:07.0/uevent": "DRIVER=vfio-pci", "sys/class/infiniband_verbs/uverbs1": gone,
+			}),
+			open: map[string]error{"dev/infiniband/uverbs0": syscall.EACCES, "dev/infiniband/uverbs2": syscall.EACCES},
+			want: "problem permission, problem permission, warning no-driver", found: "permission denied",
 		},
 		{
 			name: "another device cannot be opened", library: without, files: otherDevice,
@@ -273,6 +359,10 @@ func TestExamine(t *testing.T) {
 			for name, content := range c.files {
 				if content != gone {
 					root[name] = &fstest.MapFile{Data: []byte(content + "\n"), Mode: 0o666}
+				}
+			}
+			for name, content := range c.files {
+				if content != gone {
 					continue
 				}
 				for file := range root {

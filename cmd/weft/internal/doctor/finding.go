@@ -62,10 +62,11 @@ func (x *examination) find(k Kind, looked, found string) {
 	x.findings = append(x.findings, Finding{Kind: k, Severity: about.severity, Looked: looked, Found: found, Do: about.do})
 }
 
-// blameIf makes the last finding a problem, where it may well be the reason for one.
-func (x *examination) blameIf(reason bool) {
-	if reason {
-		x.findings[len(x.findings)-1].Severity = Problem
+// gradeIf gives the last finding another severity: it may well be the reason for a
+// problem, or is none where libfabric has another device.
+func (x *examination) gradeIf(condition bool, s Severity) {
+	if condition {
+		x.findings[len(x.findings)-1].Severity = s
 	}
 }
 

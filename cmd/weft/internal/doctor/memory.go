@@ -37,7 +37,7 @@ func (x *examination) lockedMemory() {
 		x.find(Unseen, looked, "the limit of locked memory is "+limit)
 	default:
 		x.find(MemoryLock, looked, fmt.Sprintf("the limit is %d KiB, enough for %d endpoints", bytes>>10, bytes/perEndpoint))
-		x.blameIf(len(x.Library.Devices) > 0 && x.Library.Failure != "")
+		x.gradeIf(len(x.Library.Devices) > 0 && x.Library.Failure != "", Problem)
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 // lookAtTraffic looks at what the hardware counts, to see whether anybody answers.
 func (x *examination) lookAtTraffic() {
 	for _, d := range x.devices {
-		if !d.efa {
-			continue
+		if !d.efa || !d.opens {
+			continue // what it carries is that of others
 		}
 		folder := path.Join("sys/class/infiniband", d.name, "ports/1/hw_counters")
 		count := func(name string) (n uint64, ok bool) {

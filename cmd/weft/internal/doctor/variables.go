@@ -38,7 +38,7 @@ func (x *examination) lookAtVariables() {
 	for name := range strings.FieldsSeq(fatalVariables) {
 		if value, set := x.environ[name]; set {
 			x.find(FatalVariable, looked, name+"="+value)
-			x.blameIf(x.Library.Died != "")
+			x.gradeIf(x.Library.Died != "", Problem)
 		}
 	}
 	for name := range strings.FieldsSeq(forkVariables) {
