@@ -2,6 +2,7 @@ package hosts_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/weft-go/weft/comm"
+	"github.com/weft-go/weft/efa"
 	"github.com/weft-go/weft/internal/hosts"
 	"github.com/weft-go/weft/internal/jobtest"
 )
@@ -88,6 +90,45 @@ func TestInterfaceGoes(t *testing.T) {
 			t.Logf("all messages arrived after %v", time.Since(begin))
 			require.NoError(t, job.Order("close"))
 			require.NoError(t, job.End(patience))
+		})
+	}
+}
+
+// playCaller dials a listener once, and has a message back.
+func playCaller(arguments []string, _ <-chan string, say func(any)) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	c, err := efa.Dial(ctx, arguments[1], engine(arguments[0]))
+	if err != nil {
+		return err
+	}
+	if err = c.WriteMessage(ctx, []byte(echoes)); err == nil {
+		err = roundTrip(ctx, c, 3, 0, 100_000)
+	}
+	if err != nil {
+		return errors.Join(err, c.CloseNow())
+	}
+	say("answered")
+	return c.Close()
+}
+
+// A listener that is given no host is at the address by which others reach the machine, and
+// not at that of the newest interface: a handshake would succeed, and no message arrive.
+func TestListenerWithoutHost(t *testing.T) {
+	for _, provider := range []string{"sockets", "tcp"} {
+		t.Run(provider, func(t *testing.T) {
+			t.Parallel()
+			n := hosts.New(t, hosts.Config{Hosts: 2, Decoy: true, Route: true})
+			listener := n.Hosts[0].Start(t, "listener", nil, "listener", provider, ":7465")
+			var ready event
+			require.NoError(t, listener.Hear(&ready, patience))
+			caller := n.Hosts[1].Start(t, "caller", nil, "caller", provider, n.Hosts[0].Address+":7465")
+			var said string
+			require.NoError(t, caller.Hear(&said, 2*patience))
+			require.Equal(t, "answered", said)
+			require.NoError(t, caller.End(patience))
+			require.NoError(t, listener.Order("finish"))
+			require.NoError(t, listener.End(patience))
 		})
 	}
 }

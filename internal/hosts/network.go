@@ -25,6 +25,8 @@ type Config struct {
 	// Decoy gives each host another interface, the newest one, which is the one that
 	// libfabric prefers. It leads nowhere, and has the same address on all of them, as docker0 is.
 	Decoy bool
+	// Route gives each host a default route, over eth0.
+	Route bool
 }
 
 // Network is some hosts at a switch. Its methods are for one goroutine at a time.
@@ -110,6 +112,9 @@ func (n *Network) open(config Config) error {
 		lines := []string{"link set lo up", "address add " + h.Address + "/24 dev eth0", "link set eth0 up"}
 		if config.Decoy {
 			lines = append(lines, "address add "+decoy+"/24 dev "+decoyName, "link set "+decoyName+" up")
+		}
+		if config.Route {
+			lines = append(lines, "route add default dev eth0")
 		}
 		if err := h.inside.batch(lines...); err != nil {
 			return err

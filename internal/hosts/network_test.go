@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) {
 	hosts.Play(map[string]hosts.Role{
-		"listener": playListener, "dialer": playDialer, "rank": playRank, "localJob": playLocalJob,
+		"listener": playListener, "dialer": playDialer, "rank": playRank, "localJob": playLocalJob, "caller": playCaller,
 		"echo": playEcho, "ask": playAsk,
 	})
 	fabrictest.Main(m)
