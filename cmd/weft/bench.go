@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -58,8 +59,6 @@ func (c *collectiveCommand) config() (survey.Config, error) {
 	switch {
 	case c.Simulate != "" && c.Simulate != simulateHere && c.Simulate != simulateEFA:
 		return fail("--simulate is %q, it must be here or efa", c.Simulate)
-	case c.Tune && reckoned:
-		return fail("--tune takes what was measured, and --simulate efa measures nothing")
 	case c.Rounds < bench.LeastRounds:
 		return fail("--rounds is %d, it must be at least %d, for a median", c.Rounds, bench.LeastRounds)
 	case c.Time <= 0 || c.Time > time.Minute:
@@ -116,8 +115,20 @@ func collectiveNames() string {
 
 // Run measures, or reckons.
 func (c *collectiveCommand) Run(t *terminal) error {
+	if c.Simulate == simulateEFA {
+		if err := t.refuse("is for what is measured, and --simulate efa measures nothing", "provider", "rounds", "time", "tune", "arena"); err != nil {
+			return err
+		}
+	}
 	config, err := c.config()
 	if err != nil {
+		return err
+	}
+	outputs := []namedFile{{"--json", c.JSON}}
+	for _, file := range c.Plot {
+		outputs = append(outputs, namedFile{"--plot", file})
+	}
+	if err := checkOutputs(outputs); err != nil {
 		return err
 	}
 	ctx, stop := interruptible()
@@ -135,41 +146,39 @@ func (c *collectiveCommand) Run(t *terminal) error {
 		report, err = survey.Run(ctx, config)
 	}
 	b.finish()
-	if err != nil {
+	if report == nil {
 		return err
 	}
-	return c.tell(t, report)
+	return errors.Join(err, c.tell(t, report))
 }
 
-// tell prints and writes what came of it.
+// tell writes and prints what came of it. The files are first: whoever reads what is
+// printed may go away.
 func (c *collectiveCommand) tell(t *terminal, report *survey.Report) error {
-	if err := report.Print(t.stdout); err != nil {
-		return err
-	}
-	if c.Tune {
-		choices, err := report.Choices()
-		if err != nil {
-			return err
-		}
-		fmt.Fprintln(t.stdout)
-		if err := survey.PrintChoices(t.stdout, choices); err != nil {
-			return err
-		}
-	}
+	var err error
 	if c.JSON != "" {
-		if err := report.Write(c.JSON); err != nil {
-			return fmt.Errorf("cannot write --json: %w", err)
+		if failed := report.Write(c.JSON); failed != nil {
+			err = fmt.Errorf("cannot write --json: %w", failed)
 		}
 	}
 	for _, file := range c.Plot {
-		if err := report.Sheet().Write(file); err != nil {
-			return fmt.Errorf("cannot draw --plot %q: %w", file, err)
+		if failed := report.Sheet().Write(file); failed != nil {
+			err = errors.Join(err, fmt.Errorf("cannot draw --plot %q: %w", file, failed))
 		}
 	}
-	if n := report.Failures(); n > 0 {
-		return fmt.Errorf("%d of %d measurements failed; the table says why", n, len(report.Results))
+	err = errors.Join(err, report.Print(t.stdout))
+	if c.Tune {
+		choices, failed := report.Choices()
+		if failed == nil {
+			fmt.Fprintln(t.stdout)
+			failed = survey.PrintChoices(t.stdout, choices)
+		}
+		err = errors.Join(err, failed)
 	}
-	return nil
+	if n := report.Failures(); n > 0 {
+		err = errors.Join(err, fmt.Errorf("%d of %d measurements failed; the table says why", n, len(report.Results)))
+	}
+	return err
 }
 
 // availableMemory is what programs may have on this machine, in bytes, or 0 if it does not

@@ -44,7 +44,12 @@ func exitCode(err error) int {
 	var usage *usageError
 	var peer *peerError
 	var missing *missingError
-	var job interface{ ExitCode() int }
+	var (
+		start   *launch.StartError
+		rank    *launch.RankError
+		timeout *launch.TimeoutError
+		found   *diagnosis
+	)
 	switch {
 	case err == nil:
 		return 0
@@ -52,8 +57,14 @@ func exitCode(err error) int {
 		return exitUsage
 	case isNoProvider(err), errors.As(err, &missing):
 		return exitNoProvider
-	case errors.As(err, &job):
-		return job.ExitCode()
+	case errors.As(err, &start):
+		return start.ExitCode()
+	case errors.As(err, &rank):
+		return rank.ExitCode()
+	case errors.As(err, &timeout):
+		return timeout.ExitCode()
+	case errors.As(err, &found):
+		return found.ExitCode()
 	case errors.Is(err, errInterrupted), errors.Is(err, launch.ErrInterrupted):
 		return exitInterrupted
 	case errors.Is(err, transfer.ErrMismatch):

@@ -52,7 +52,8 @@
 // C, which it compiles with cc and pkg-config, libfabric's fi_pingpong, Open MPI and Go's TCP.
 // What is not on this machine is told as absent. It prints a table, writes JSON and a page of
 // HTML with plots if asked to, and with --compare says what has changed significantly since an
-// earlier run, or between two. What it has measured when it is interrupted, it still writes.
+// earlier run, or between two. What it has measured when it is interrupted, it still writes;
+// and so does weft bench collective.
 //
 // weft bench collective starts jobs of ranks on this machine, in rounds, beside the same
 // calls of Open MPI where there is one, and beside what a message and a byte take two of the
@@ -77,6 +78,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -123,11 +125,23 @@ type terminal struct {
 	stdout, stderr io.Writer
 	logger         *slog.Logger
 	level          slog.LevelVar
+	// given are the names of the flags on the command line.
+	given []string
 }
 
 // warn lets warnings through. They are for servers: where there is one peer,
 // the error that ends the command says it all.
 func (t *terminal) warn() { t.level.Set(min(t.level.Level(), slog.LevelWarn)) }
+
+// refuse is a usage error if one of these flags was given, which would be ignored.
+func (t *terminal) refuse(why string, flags ...string) error {
+	for _, name := range flags {
+		if slices.Contains(t.given, name) {
+			return &usageError{fmt.Sprintf("--%s %s", name, why)}
+		}
+	}
+	return nil
+}
 
 func main() {
 	suite.PlayPart()
@@ -143,16 +157,25 @@ func run(args []string) int {
 	return exitCode(err)
 }
 
+func newParser(line *commandLine, stdout, stderr io.Writer) (*kong.Kong, error) {
+	return kong.New(line, kong.Name("weft"), kong.Description(description),
+		kong.Writers(stdout, stderr), kong.Help(help), kong.Vars{"version": version()})
+}
+
 func (t *terminal) run(args []string) error {
 	var line commandLine
-	parser, err := kong.New(&line, kong.Name("weft"), kong.Description(description),
-		kong.Writers(t.stdout, t.stderr), kong.Help(help), kong.Vars{"version": version()})
+	parser, err := newParser(&line, t.stdout, t.stderr)
 	if err != nil {
 		return err
 	}
 	parsed, err := parser.Parse(args)
 	if err != nil {
 		return usageOf(err)
+	}
+	for _, p := range parsed.Path {
+		if p.Flag != nil {
+			t.given = append(t.given, p.Flag.Name)
+		}
 	}
 	t.level.Set(slog.LevelError)
 	if line.Verbose {

@@ -36,6 +36,13 @@ func (c *pingCommand) Run(t *terminal) error {
 	if err := c.check(c.Serve); err != nil {
 		return err
 	}
+	why, ignored := "is for weft ping --serve", []string{"listen", "metrics"}
+	if c.Serve {
+		why, ignored = "is for weft ping HOST:PORT: who pings says it", []string{"count", "size"}
+	}
+	if err := t.refuse(why, ignored...); err != nil {
+		return err
+	}
 	switch {
 	case c.Serve && c.Address != "":
 		return &usageError{"--serve takes no address; the place to listen at is --listen"}
@@ -44,8 +51,6 @@ func (c *pingCommand) Run(t *terminal) error {
 			return &usageError{fmt.Sprintf("--listen is %v", err)}
 		}
 		return c.serve(t)
-	case c.Metrics != "":
-		return &usageError{"--metrics is for weft ping --serve"}
 	case c.Address == "":
 		return &usageError{"no address; usage: weft ping HOST:PORT, or weft ping --serve"}
 	case c.Count < 1:

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -20,7 +19,7 @@ type suiteCommand struct {
 	Names   bool   `help:"Only print the names of the benchmarks."`
 	JSON    string `placeholder:"FILE" help:"Write the results to a file, too."`
 	HTML    string `placeholder:"FILE" help:"Write a page with tables and plots, which needs nothing else."`
-	Profile string `placeholder:"FOLDER" help:"After the rounds have weft run once more, and write profiles."`
+	Profile string `placeholder:"FOLDER" help:"After the rounds have weft run once more, and write profiles; not of P7, which is work of one process."`
 	Compare string `placeholder:"OLD" help:"Say what has changed since the run in this JSON file."`
 	File    string `arg:"" optional:"" placeholder:"NEW.json" help:"A run that was written, to be printed or compared; then nothing is measured."`
 }
@@ -28,21 +27,26 @@ type suiteCommand struct {
 // Run measures, or compares what was measured.
 func (c *suiteCommand) Run(t *terminal) error {
 	match, err := regexp.Compile(c.Match)
+	var ignored error
 	switch {
-	case c.File != "" && (c.JSON != "" || c.Match != "" || c.Quick || c.Names || c.Profile != ""):
-		return &usageError{fmt.Sprintf("--run, --quick, --names, --profile and --json are for what is measured, and %q has been", c.File)}
-	case c.Names && (c.JSON != "" || c.HTML != "" || c.Compare != "" || c.Profile != ""):
-		return &usageError{"--names measures nothing, and goes with --run and --quick only"}
+	case c.File != "":
+		ignored = t.refuse(fmt.Sprintf("is for what is measured, and %q has been", c.File), "run", "rounds", "quick", "names", "profile", "json")
+	case c.Names:
+		ignored = t.refuse("is for what is measured, and --names measures nothing", "rounds", "json", "html", "compare", "profile")
+	}
+	switch {
+	case ignored != nil:
+		return ignored
 	case err != nil:
 		return &usageError{fmt.Sprintf("--run: %v", err)}
 	case c.Rounds < bench.LeastRounds:
 		return &usageError{fmt.Sprintf("--rounds is %d, it must be at least %d, for a median", c.Rounds, bench.LeastRounds)}
 	}
-	// Rather now than when all is measured.
-	for _, file := range []struct{ flag, name string }{{"--json", c.JSON}, {"--html", c.HTML}} {
-		if _, err := os.Stat(filepath.Dir(file.name)); err != nil {
-			return fmt.Errorf("cannot write %s %q: there is no such folder", file.flag, file.name)
-		}
+	if err := checkOutputs(
+		[]namedFile{{"--json", c.JSON}, {"--html", c.HTML}},
+		namedFile{"--compare", c.Compare}, namedFile{"NEW.json", c.File},
+	); err != nil {
+		return err
 	}
 	var before *report.Report
 	if c.Compare != "" {
@@ -61,12 +65,12 @@ func (c *suiteCommand) Run(t *terminal) error {
 		return c.tell(t, after, before)
 	}
 	if c.Names {
-		for _, name := range suite.Names(c.Quick) {
-			if match.MatchString(name) {
-				fmt.Fprintln(t.stdout, name)
-			}
+		names, err := suite.Names(match, c.Quick)
+		if err != nil {
+			return noMatch(err)
 		}
-		return nil
+		_, err = fmt.Fprintln(t.stdout, strings.Join(names, "\n"))
+		return err
 	}
 	ctx, stop := interruptible()
 	defer stop()
@@ -81,12 +85,8 @@ func (c *suiteCommand) Run(t *terminal) error {
 		},
 	})
 	b.finish()
-	var none *suite.NoMatchError
-	if errors.As(err, &none) {
-		return &usageError{fmt.Sprintf("--run: %v; --names prints all", err)}
-	}
 	if after == nil {
-		return err
+		return noMatch(err)
 	}
 	err = errors.Join(err, c.tell(t, after, before))
 	switch n := after.Failures(); {
@@ -94,6 +94,15 @@ func (c *suiteCommand) Run(t *terminal) error {
 		return errors.Join(errInterrupted, err)
 	case n > 0:
 		return errors.Join(fmt.Errorf("%d of %d benchmarks failed; the table says why", n, len(after.Results)), err)
+	}
+	return err
+}
+
+// noMatch has what is wrong with --run told as that, and leaves other errors alone.
+func noMatch(err error) error {
+	var none *suite.NoMatchError
+	if errors.As(err, &none) {
+		return &usageError{fmt.Sprintf("--run: %v; --names prints all", err)}
 	}
 	return err
 }

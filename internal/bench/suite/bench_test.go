@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weft-go/weft/internal/bench"
+	"github.com/weft-go/weft/internal/bench/report"
 )
 
 func TestMain(m *testing.M) {
@@ -33,12 +34,15 @@ func TestNoMatch(t *testing.T) {
 // Names are what results of two runs are found by.
 func TestNamesAreDifferent(t *testing.T) {
 	for _, quick := range []bool{false, true} {
-		names := Names(quick)
+		names, err := Names(nil, quick)
+		require.NoError(t, err)
 		require.Len(t, slices.Compact(slices.Sorted(slices.Values(names))), len(names))
 	}
-	require.Less(t, len(Names(true)), len(Names(false)))
+	some, err := Names(nil, true)
+	require.NoError(t, err)
+	require.Less(t, len(some), len(benchmarks(false)))
 	for _, target := range []string{"P1 ", "P2 ", "P3 ", "P4 ", "P5 ", "P6 ", "P7 ", "P8 ", "P9 ", "P10 ", "P11 "} {
-		require.True(t, slices.ContainsFunc(Names(true), func(name string) bool { return strings.HasPrefix(name, target) }), target)
+		require.True(t, slices.ContainsFunc(some, func(name string) bool { return strings.HasPrefix(name, target) }), target)
 	}
 }
 
@@ -104,6 +108,25 @@ func TestInterruptedRounds(t *testing.T) {
 	require.Equal(t, []float64{2, 2}, r.Comparisons[0].Ratios)
 	require.Len(t, r.Comparisons[0].Mean, 2)
 	require.Nil(t, b.run(ctx, nil, 5, nothing))
+}
+
+// An interrupt during a profile is one of the run, also if all has been measured, and no
+// failure of the profile.
+func TestInterruptedProfile(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	usable := &tools{lacking: map[string]error{"warp": nil}}
+	b := benchmark{id: "P0", provider: "warp", work: "nothing", unit: microseconds}
+	b.weft = func(_ context.Context, t *tools, _ order) (bench.Sample, error) {
+		if t.profile != "" {
+			cancel()
+			return bench.Sample{}, errors.New("killed")
+		}
+		return bench.Sample{Mean: 2e-6}, nil
+	}
+	var document report.Report
+	require.NoError(t, Config{Rounds: 5, Profile: t.TempDir()}.measure(ctx, usable, []benchmark{b}, &document))
+	require.True(t, document.Interrupted)
+	require.Len(t, document.Results[0].Weft.Mean, 5)
 }
 
 // Without a compiler the C twins are absent, and no more.

@@ -175,7 +175,7 @@ func floodBenchmark(id, provider string, count int, limit float64) benchmark {
 type pairProgram func(t *tools) []string
 
 func twinPair(t *tools) []string { return t.twin }
-func weftPair(t *tools) []string { return t.weft }
+func weftPair(t *tools) []string { return weftSide(sideOptions{})(t) }
 
 // sides are the commands of both sides, or why there are none.
 func (program pairProgram) sides(t *tools, o order) (first, second []string, err error) {

@@ -221,7 +221,7 @@ func TestProfilesAreWritten(t *testing.T) {
 	_, err = fabric.Choose(fabric.Preference{Providers: []string{"shm"}, Require: true})
 	testenv.Need(t, "shm", err)
 	folder := t.TempDir()
-	for _, b := range []benchmark{eagerBenchmark("P3", "shm", 500, 1), idleBenchmark("shm", 5, time.Millisecond)} {
+	for _, b := range []benchmark{pingPongBenchmark("P1", "shm", 500, 1), eagerBenchmark("P3", "shm", 500, 1), idleBenchmark("shm", 5, time.Millisecond)} {
 		b.order.warmup = 1
 		require.NoError(t, b.profile(context.Background(), built, folder))
 		files, err := filepath.Glob(filepath.Join(folder, b.profileName()+"-*.pprof"))

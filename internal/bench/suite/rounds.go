@@ -97,12 +97,12 @@ func notHere(err error, why *string) bool {
 // taken a hundred times a second.
 const profileCount = 8
 
+// hasProfile: work of this process alone has none.
+func (b benchmark) hasProfile() bool { return b.provider != "" }
+
 // profile has weft do the work once more, and write profiles. What is measured
 // is not told, because profiles take time as well.
 func (b benchmark) profile(ctx context.Context, t *tools, folder string) (err error) {
-	if b.provider == "" {
-		return nil
-	}
 	watched := *t
 	watched.profile = filepath.Join(folder, b.profileName())
 	o := b.order

@@ -38,34 +38,58 @@ type Config struct {
 	Finished func(benchmarks, done int, result *report.Result)
 }
 
-// NoMatchError says that no benchmark has a name that matches.
+// NoMatchError says that no benchmark has a name that matches, or that none that has writes
+// profiles.
 type NoMatchError struct {
 	Pattern string
 	Example string // a name that there is
+	// Profiles are what was asked for, and are not written by what matches.
+	Profiles bool
 }
 
 func (e *NoMatchError) Error() string {
+	if e.Profiles {
+		return fmt.Sprintf("no benchmark that matches %q writes profiles, such as %q does", e.Pattern, e.Example)
+	}
 	return fmt.Sprintf("no benchmark matches %q, such as %q does", e.Pattern, e.Example)
 }
 
-// Names are those of all benchmarks.
-func Names(quick bool) (names []string) {
-	for _, b := range benchmarks(quick) {
+// Names are those of the benchmarks that match; nil is all. The error is a *NoMatchError.
+func Names(match *regexp.Regexp, quick bool) (names []string, err error) {
+	chosen, err := Config{Match: match, Quick: quick}.choose()
+	for _, b := range chosen {
 		names = append(names, b.name())
 	}
-	return names
+	return names, err
+}
+
+// choose returns what to measure, or a *NoMatchError.
+func (c Config) choose() ([]benchmark, error) {
+	all := benchmarks(c.Quick)
+	if c.Match == nil {
+		return all, nil
+	}
+	none := &NoMatchError{Pattern: c.Match.String(), Example: all[0].name()}
+	all = slices.DeleteFunc(all, func(b benchmark) bool { return !c.Match.MatchString(b.name()) })
+	none.Profiles = len(all) > 0
+	if len(all) == 0 || c.Profile != "" && !slices.ContainsFunc(all, benchmark.hasProfile) {
+		return nil, none
+	}
+	return all, nil
 }
 
 // Run measures until it is done or the context ends, which the report says. Without a report
 // the error is a *NoMatchError, or about the folders that it needs; with one it is about
 // profiles that could not be written.
 func Run(ctx context.Context, c Config) (*report.Report, error) {
-	chosen := benchmarks(c.Quick)
-	if c.Match != nil {
-		chosen = slices.DeleteFunc(chosen, func(b benchmark) bool { return !c.Match.MatchString(b.name()) })
+	chosen, err := c.choose()
+	if err != nil {
+		return nil, err
 	}
-	if len(chosen) == 0 {
-		return nil, &NoMatchError{c.Match.String(), Names(c.Quick)[0]}
+	if c.Profile != "" {
+		if err := tryFolder(c.Profile); err != nil {
+			return nil, fmt.Errorf("cannot write profiles: %w", err)
+		}
 	}
 	document := &report.Report{
 		Environment: bench.Describe(ctx), Command: c.Command, Start: time.Now(), Rounds: c.Rounds, Quick: c.Quick,
@@ -76,11 +100,25 @@ func Run(ctx context.Context, c Config) (*report.Report, error) {
 	}
 	defer t.close()
 	document.Tools = t.describe(ctx)
-	if c.Profile != "" {
-		if err := os.MkdirAll(c.Profile, 0o755); err != nil {
-			return nil, err
-		}
+	err = c.measure(ctx, t, chosen, document)
+	document.Seconds = time.Since(document.Start).Seconds()
+	return document, err
+}
+
+// tryFolder makes a folder that is not there, and says whether files can be made in it.
+func tryFolder(name string) error {
+	if err := os.MkdirAll(name, 0o755); err != nil {
+		return err
 	}
+	file, err := os.CreateTemp(name, "")
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Close(), os.Remove(file.Name()))
+}
+
+// measure fills in the results of what was chosen. The error is about profiles.
+func (c Config) measure(ctx context.Context, t *tools, chosen []benchmark, document *report.Report) error {
 	var failures []error
 	for i, b := range chosen {
 		result := b.run(ctx, t, c.Rounds, func(round int) {
@@ -94,16 +132,16 @@ func Run(ctx context.Context, c Config) (*report.Report, error) {
 				c.Finished(len(chosen), i+1, result)
 			}
 		}
+		if ctx.Err() == nil && c.Profile != "" && b.hasProfile() && result.Failure == "" && result.NotHere == "" {
+			// A profile that an interrupt has ended did not fail.
+			if err := b.profile(ctx, t, c.Profile); err != nil && ctx.Err() == nil {
+				failures = append(failures, fmt.Errorf("profile of %s: %w", b.name(), err))
+			}
+		}
 		if ctx.Err() != nil {
 			document.Interrupted = true
 			break
 		}
-		if c.Profile != "" && result.Failure == "" && result.NotHere == "" {
-			if err := b.profile(ctx, t, c.Profile); err != nil {
-				failures = append(failures, fmt.Errorf("profile of %s: %w", b.name(), err))
-			}
-		}
 	}
-	document.Seconds = time.Since(document.Start).Seconds()
-	return document, errors.Join(failures...)
+	return errors.Join(failures...)
 }

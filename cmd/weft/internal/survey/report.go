@@ -22,6 +22,8 @@ type Report struct {
 	Rounds    int    `json:"rounds,omitempty"`
 	// Seconds is how long each case was measured in each round.
 	Seconds float64 `json:"seconds,omitempty"`
+	// Interrupted is a survey that was ended before all was measured.
+	Interrupted bool `json:"interrupted,omitempty"`
 	// Network is what two ranks say about it, by bytes.
 	Network []Probe `json:"network,omitempty"`
 	// Crowds are of two ranks, and of as many as there are measured.

@@ -28,6 +28,7 @@ type survey struct {
 }
 
 // Run measures. What fails is in the report; the error is that of ctx, or of this machine.
+// With an error there is a report if any round of a result is complete.
 func Run(ctx context.Context, c Config) (*Report, error) {
 	folder, err := os.MkdirTemp("", "weft-bench-")
 	if err != nil {
@@ -54,12 +55,16 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	groups := s.groups()
 	s.steps = c.Rounds * (1 + len(groups))
 	for range c.Rounds {
-		if err := s.round(ctx, groups); err != nil {
-			return nil, err
+		if err = s.round(ctx, groups); err != nil {
+			s.report.Interrupted = true
+			break
 		}
 	}
 	s.conclude()
-	return s.report, nil
+	if err != nil && len(s.report.Results) == 0 {
+		return nil, err
+	}
+	return s.report, err
 }
 
 // groups are the results that one job measures: of a collective on so many ranks.
@@ -191,15 +196,18 @@ func (s *survey) ranks(size, cases int) job.Ranks {
 
 func micros(s bench.Sample) float64 { return s.Typical * 1e6 }
 
-// conclude compares what was measured.
+// conclude compares what was measured. What an interrupt has left without a round of weft's is
+// left out.
 func (s *survey) conclude() {
+	s.report.Results = slices.DeleteFunc(s.report.Results, func(r *Result) bool { return len(r.Weft) == 0 && r.Failure == "" })
 	for _, r := range s.report.Results {
 		if r.Failure != "" {
 			r.OpenMPI, r.Weft, r.Algorithms = nil, nil, nil
 			continue
 		}
 		if r.OpenMPI != nil {
-			r.OpenMPI = compare(r.Weft, r.OpenMPI.Series)
+			// It goes first, and may have a round more.
+			r.OpenMPI = compare(r.Weft, r.OpenMPI.Series[:len(r.Weft)])
 		}
 		if bounds, err := s.bounds(r); err == nil {
 			r.Bound = compare(r.Weft, bounds)

@@ -292,6 +292,28 @@ func TestPredictions(t *testing.T) {
 	require.Positive(t, got)
 }
 
+// Of a survey that was ended early there is what all programs have measured.
+func TestInterruptedSurvey(t *testing.T) {
+	s := &survey{report: &Report{
+		Interrupted: true,
+		Network:     []Probe{{Bytes: short, Message: Series{1, 2, 3}, Combine: Series{1, 1, 1}, Copy: Series{1, 1, 1}}},
+		Results: []*Result{
+			{Collective: "barrier", Ranks: 2, Weft: Series{4, 6}, OpenMPI: &Comparison{Series: Series{2, 3, 100}}},
+			{Collective: "bcast", Ranks: 2, Bytes: 8, OpenMPI: &Comparison{Series: Series{1}}},
+			{Collective: "gather", Ranks: 2, Bytes: 8, Failure: "no such thing"},
+		},
+	}}
+	s.conclude()
+	require.Len(t, s.report.Results, 2, "without the bcast")
+	barrier := s.report.Results[0]
+	require.Equal(t, &Comparison{Series: Series{2, 3}, Ratio: 2, Ratios: Series{2, 2}}, barrier.OpenMPI)
+	require.Len(t, barrier.Bound.Ratios, 2)
+	require.Equal(t, "no such thing", s.report.Results[1].Failure)
+	var text bytes.Buffer
+	require.NoError(t, s.report.Print(&text))
+	require.Contains(t, text.String(), "The survey was interrupted: what is missing was not measured")
+}
+
 func TestReckon(t *testing.T) {
 	c := Config{
 		Collectives: schedule.Collectives(), Ranks: []int{8, 16}, Sizes: []int{8, 1 << 20},

@@ -35,6 +35,9 @@ func (r *Report) Print(w io.Writer) error {
 	if err := r.printAlgorithms(w); err != nil {
 		return err
 	}
+	if r.Interrupted {
+		fmt.Fprintln(w, "The survey was interrupted: what is missing was not measured, and what was may have fewer rounds.")
+	}
 	for _, m := range r.Missing {
 		fmt.Fprintf(w, "not measured: %s (%d): %s\n", m.What, m.Count, m.Why)
 	}
