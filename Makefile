@@ -79,7 +79,7 @@ test-hosts: testreport ## run the tests between hosts, which are network namespa
 
 # Tests of processes that are killed, cut off or written in C: what happens there
 # happens in the other process, and with the race detector they take long.
-OTHERS := -skip='^Test(Interop|ClosePrograms|HostVanishes|PeerIsRestarted|PeerIsKilled|PeerIsKilledInLongWrite|ShmLostPeers|ReceiverIsKilled|SenderIsKilled|ReceiverIsInterrupted|SenderIsInterrupted|ScriptsOnEachProvider|RankIsKilled|Processes|Ring|Faults|BenchScripts|RanksMeasure|OpenMPIMeasures|JobFails|DocPrograms)$$'
+OTHERS := -skip='^Test(Interop|ClosePrograms|UnknownPeer|UnknownPeerOfDatagrams|UnknownPeerOfContexts|DeferredAtomicsOfVectors|HostVanishes|PeerIsRestarted|PeerIsKilled|PeerIsKilledInLongWrite|ShmLostPeers|ReceiverIsKilled|SenderIsKilled|ReceiverIsInterrupted|SenderIsInterrupted|ScriptsOnEachProvider|RankIsKilled|Processes|Ring|Faults|BenchScripts|BenchIsInterrupted|RanksMeasure|OpenMPIMeasures|JobFails|DocPrograms)$$'
 
 # The code in Go is the same for all providers but for how it waits: of these, on sockets
 # it blocks, and on shm it spins, or naps.
@@ -98,11 +98,14 @@ race: testreport ## run the tests with the race, pointer and cgo checks, and the
 # The same tests with Debian 13's libfabric, in a root of its own, but for the long
 # ones of the benchmarks, of jobs, of other processes and of the device itself
 # (make test PKG=... in it runs them).
-LONG := -skip='^Test(SidesUnderstandEachOther|ConnectionsCarry|BenchmarksRun|PingPongUnderFaults|PingPongBetweenContainers|SRD|SRDUnderFaults|Valgrind|JobsOfAllSizes|RanksThatDoNotJoinAreNamed|HostVanishes|PeerIsRestarted|Interop|RankIsKilled|Processes|ManyRanks|OneNodeStandsForAll|TrainingByFourRanks|Faults|BenchScripts|JobFails|DocPrograms)$$'
+LONG := -skip='^Test(SidesUnderstandEachOther|ConnectionsCarry|BenchmarksRun|PingPongUnderFaults|PingPongBetweenContainers|SRD|SRDUnderFaults|Valgrind|JobsOfAllSizes|RanksThatDoNotJoinAreNamed|HostVanishes|PeerIsRestarted|Interop|RankIsKilled|Processes|ManyRanks|OneNodeStandsForAll|TrainingByFourRanks|Faults|BenchScripts|BenchIsInterrupted|JobFails|DocPrograms)$$'
+LIBFABRIC_2_PKG ?= $(PKG)
+LIBFABRIC_2_PROVIDERS ?=# all
 .PHONY: test-libfabric-2
 test-libfabric-2: testreport ## run every test against libfabric 2.1
-	@code=0; scripts/libfabric-2 bin/testreport $(ALSO) $(LONG) -count=1 -timeout=$(TIMEOUT) $(TESTFLAGS) $(PKG) || code=1; \
-		$(if $(EVERYTHING),scripts/libfabric-2 scripts/test-efa plain -timeout=$(TIMEOUT) || code=1;) exit $$code
+	@code=0; export WEFT_TEST_PROVIDERS=$(or $(WEFT_TEST_PROVIDERS),$(LIBFABRIC_2_PROVIDERS)); \
+		scripts/libfabric-2 bin/testreport $(if $(filter ./...,$(LIBFABRIC_2_PKG)),$(ALSO)) $(LONG) -count=1 -timeout=$(TIMEOUT) $(TESTFLAGS) $(LIBFABRIC_2_PKG) || code=1; \
+		$(if $(and $(EVERYTHING),$(filter ./...,$(LIBFABRIC_2_PKG))),scripts/libfabric-2 scripts/test-efa plain -timeout=$(TIMEOUT) || code=1;) exit $$code
 
 # scripts/libfabric-2 go run ./scripts/matrix -write docs/PROVIDERS.md does the
 # same for libfabric 2.1.
