@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weft-go/weft/fabric/fabrictest"
+	"github.com/weft-go/weft/internal/sharedmemory"
 )
 
 // A test that needs a second process runs this binary again, in a role: a
@@ -82,7 +82,7 @@ func startProcessIn(t *testing.T, system *syscall.SysProcAttr, role string, argu
 		<-p.ended
 		_ = read.Close()
 		_ = p.orders.Close()
-		removeSharedMemory(p.Process.Pid)
+		sharedmemory.Remove(p.Process.Pid)
 		if t.Failed() && p.stderr.Len() > 0 {
 			t.Logf("%s said: %s", role, p.stderr.Bytes())
 		}
@@ -129,15 +129,6 @@ func (p *process) kill(t *testing.T) {
 	t.Helper()
 	p.signal(t, syscall.SIGKILL)
 	<-p.ended
-}
-
-// removeSharedMemory removes what the shm provider names after a process that
-// could not do it itself.
-func removeSharedMemory(pid int) {
-	names, _ := filepath.Glob(fmt.Sprintf("/dev/shm/%d:*", pid))
-	for _, name := range names {
-		_ = os.Remove(name)
-	}
 }
 
 // givesBack has the test fail if it leaves anything. Called first, it looks last.

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weft-go/weft/fabric"
+	"github.com/weft-go/weft/internal/sharedmemory"
 	"github.com/weft-go/weft/internal/testenv"
 )
 
@@ -57,7 +58,7 @@ func startCommand(t *testing.T, command *exec.Cmd) *process {
 		_ = p.Process.Kill()
 		<-p.ended
 		_ = read.Close()
-		removeSharedMemory(p.Process.Pid)
+		sharedmemory.Remove(p.Process.Pid)
 	})
 	return p
 }

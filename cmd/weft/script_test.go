@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -22,6 +21,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/weft-go/weft/fabric"
+	"github.com/weft-go/weft/internal/sharedmemory"
 	"github.com/weft-go/weft/internal/testenv"
 )
 
@@ -164,7 +164,7 @@ func serveWeft(ts *testscript.TestScript, _ bool, args []string) {
 		_ = process.Process.Kill()
 		_ = process.Wait() // an error where it was served to its end
 		_ = stderr.Close()
-		removeSharedMemory(process.Process.Pid)
+		sharedmemory.Remove(process.Process.Pid)
 	})
 	lines := bufio.NewReader(stdout)
 	first, err := lines.ReadString('\n')
@@ -247,13 +247,4 @@ func serveEach(ts *testscript.TestScript, serve func(conn net.Conn)) {
 			_ = conn.Close()
 		}
 	}()
-}
-
-// removeSharedMemory removes what the shm provider of a process that was
-// killed could not.
-func removeSharedMemory(pid int) {
-	names, _ := filepath.Glob(fmt.Sprintf("/dev/shm/%d:*", pid))
-	for _, name := range names {
-		_ = os.Remove(name)
-	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"time"
 )
@@ -41,13 +40,4 @@ func Output(ctx context.Context, command []string) (string, error) {
 func Settings() []string {
 	// A dependency of Debian's libfabric catches SIGSEGV and hides traces.
 	return append(os.Environ(), "IPATH_NO_BACKTRACE=1")
-}
-
-// RemoveSharedMemory removes what the shm provider names after a process that
-// could not do it itself.
-func RemoveSharedMemory(pid int) {
-	names, _ := filepath.Glob(fmt.Sprintf("/dev/shm/%d:*", pid))
-	for _, name := range names {
-		os.Remove(name)
-	}
 }

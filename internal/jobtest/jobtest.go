@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/weft-go/weft/internal/sharedmemory"
 )
 
 // Meeting is where the ranks of one process exchange their addresses.
@@ -93,6 +95,7 @@ func Ranks(t *testing.T, size int, provider string, part ...string) (errs []erro
 	}
 	for rank, p := range processes {
 		errs = append(errs, p.Wait())
+		sharedmemory.Remove(p.Process.Pid)
 		said = append(said, outputs[rank].String())
 	}
 	return errs, said

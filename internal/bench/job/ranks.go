@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/weft-go/weft/internal/bench"
+	"github.com/weft-go/weft/internal/sharedmemory"
 )
 
 // Ranks is a job of this program's processes.
@@ -91,7 +92,7 @@ func (r Ranks) Measure(ctx context.Context, cases []Case) (samples []bench.Sampl
 		go func() {
 			failed := &RankError{Rank: rank, Err: p.Wait()}
 			if failed.Err != nil {
-				bench.RemoveSharedMemory(p.Process.Pid)
+				sharedmemory.Remove(p.Process.Pid)
 				failed.Said = strings.TrimSpace(complaints[rank].String())
 			}
 			ended <- failed

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/weft-go/weft/internal/bench"
+	"github.com/weft-go/weft/internal/sharedmemory"
 )
 
 // process is one side of a benchmark, seen by the runner.
@@ -67,7 +68,7 @@ func (p *process) wait() error {
 	p.stdin.Close()
 	err := p.cmd.Wait()
 	if err != nil {
-		bench.RemoveSharedMemory(p.cmd.Process.Pid)
+		sharedmemory.Remove(p.cmd.Process.Pid)
 		if said := strings.TrimSpace(p.stderr.String()); said != "" {
 			err = fmt.Errorf("%w: %s", err, said)
 		}

@@ -5,14 +5,18 @@ package suite
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/weft-go/weft/fabric"
+	"github.com/weft-go/weft/internal/sharedmemory"
 	"github.com/weft-go/weft/internal/testenv"
 )
 
@@ -144,6 +148,24 @@ func TestKilledSideLeavesNothing(t *testing.T) {
 			require.NoError(t, p.cmd.Process.Kill())
 			require.Error(t, p.wait(), name)
 			require.Empty(t, names(), name)
+		}
+	})
+}
+
+// What a killed process with the same id has left keeps no side from its endpoint.
+func TestNameOfASideIsTaken(t *testing.T) {
+	onShm(t, func(t *testing.T, built *tools, provider string) {
+		const takes = `echo $$ >"$0"; head -c 4096 /dev/zero >"/dev/shm/$$:$(id -u):0"; exec "$@"`
+		taker := filepath.Join(t.TempDir(), "pid")
+		for name, program := range map[string][]string{"C": built.twin, "weft": built.weft} {
+			first, second := tinyOrder(provider, "flood").sides(program)
+			first = append([]string{"sh", "-c", takes, taker}, first...)
+			m, err := runPair(context.Background(), first, second, 30*time.Second)
+			said, _ := os.ReadFile(taker)
+			pid, _ := strconv.Atoi(strings.TrimSpace(string(said)))
+			sharedmemory.Remove(pid)
+			require.NoError(t, err, name)
+			require.Equal(t, 500, m.operations, name)
 		}
 	})
 }

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
 
 // The same wishes as messageHints and Discover of package fabric.
 static struct fi_info *hints_for(const struct order *order)
@@ -82,6 +84,24 @@ static void open_queue(struct port *port)
 	}
 }
 
+// Endpoints on shm are named by the process id, and one is not enabled where a killed
+// process with the same id has left its file. They get another name before, as those
+// of package fabric do.
+static void take_free_name(struct fid_ep *ep)
+{
+	char name[256] = "", path[300];
+	size_t size = sizeof name - 32, length;
+
+	CHECK(fi_getname(&ep->fid, name, &size));
+	length = strlen(name);
+	snprintf(path, sizeof path, "/dev/shm/%s", name + strlen("fi_shm://"));
+	if (access(path, F_OK))
+		return;
+	snprintf(name + length, sizeof name - length, ":%llx",
+		 (unsigned long long)time(NULL));
+	CHECK(fi_setname(&ep->fid, name, strlen(name) + 1));
+}
+
 void open_port(struct port *port, const struct order *order, size_t memory,
 	       size_t slots)
 {
@@ -104,6 +124,8 @@ void open_port(struct port *port, const struct order *order, size_t memory,
 	CHECK(fi_ep_bind(port->ep, &port->av->fid, 0));
 	CHECK(fi_ep_bind(port->ep, &port->eq->fid, 0));
 	CHECK(fi_ep_bind(port->ep, &port->cq->fid, FI_TRANSMIT | FI_RECV));
+	if (!strcmp(order->provider, "shm"))
+		take_free_name(port->ep);
 	CHECK(fi_enable(port->ep));
 
 	port->memory = mmap(NULL, memory, PROT_READ | PROT_WRITE,
