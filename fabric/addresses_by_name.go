@@ -35,7 +35,9 @@ func (v *AddressVector) metByName(peer uint64) error {
 	var address [256]byte
 	n, code := v.raw.Lookup(peer, address[:])
 	if code != 0 {
-		v.raw.RemoveMany([]uint64{peer})
+		if v.peers[Address(peer)] == 0 {
+			v.raw.RemoveMany([]uint64{peer})
+		}
 		return fail("fi_av_lookup", v.provider, int(code))
 	}
 	v.met(Address(peer), address[:min(n, len(address))])

@@ -40,7 +40,9 @@ type CounterBinding struct {
 // EnableWith binds the endpoint to what it works with and makes it ready. It can
 // be called once; an endpoint for which it failed within libfabric can only be
 // closed. ErrInvalid says what is missing or does not fit. What was bound cannot
-// be closed before the endpoint.
+// be closed before the endpoint. A ReadWait of the queues by another goroutine is
+// ended, and their calls wait meanwhile; other endpoints of the queues must not be in
+// a turn.
 //
 // Implements: int fi_ep_bind(...), fi_enable(...)
 func (e *Endpoint) EnableWith(b Bindings) error {
@@ -57,6 +59,11 @@ func (e *Endpoint) EnableWith(b Bindings) error {
 		}
 		defer h.leave()
 	}
+	readmit, err := excludeFrom(b.Send, b.Receive)
+	if err != nil {
+		return err
+	}
+	defer readmit()
 	if err := b.bind(e); err != nil {
 		return err
 	}
@@ -114,7 +121,7 @@ func (b *Bindings) wrong(e *Endpoint) string {
 	return ""
 }
 
-// handles are those of everything but counters, which look after themselves.
+// handles are those of everything but counters and completion queues.
 func (b *Bindings) handles() []*handle {
 	var list []*handle
 	if b.Vector != nil {
@@ -122,11 +129,6 @@ func (b *Bindings) handles() []*handle {
 	}
 	if b.Events != nil {
 		list = append(list, &b.Events.handle)
-	}
-	for _, q := range []*CompletionQueue{b.Send, b.Receive} {
-		if q != nil {
-			list = append(list, &q.handle)
-		}
 	}
 	if b.SharedSend != nil {
 		list = append(list, &b.SharedSend.handle)

@@ -52,10 +52,11 @@ func (c *Context) Enable(q *CompletionQueue, counters ...CounterBinding) error {
 	case q.domain != e.domain:
 		return e.invalid("fi_enable", "the completion queue is of another domain")
 	}
-	if err := q.enter(); err != nil {
+	readmit, err := excludeFrom(q)
+	if err != nil {
 		return err
 	}
-	defer q.leave()
+	defer readmit()
 	send, receive := q, (*CompletionQueue)(nil)
 	if e.connection.part == receiveContext {
 		send, receive = nil, q

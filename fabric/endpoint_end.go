@@ -40,16 +40,17 @@ func (e *Endpoint) Cancel(token Token) error {
 // still open on it. Operations in flight end without a completion, and their
 // buffers are the caller's again on return; their places in the completion queue
 // are not used again, because it may still hold something about them.
-// A ReadWait of its queues by another goroutine is ended.
+// A ReadWait of its queues by another goroutine is ended, and their calls wait
+// meanwhile; other endpoints of the queues must not be in a turn.
 // On shm, some of it is put off: an endpoint that another of this process has
 // inserted stays open inside until that one is closed or removes it; one that shares
 // its queue also until the queue, or another endpoint of it, is closed.
 //
 // Implements: int fi_close(...)
 func (e *Endpoint) Close() error {
-	// Whoever reads a queue of the endpoint looks at the endpoint.
-	for _, q := range e.queues() {
-		defer q.exclude()()
+	// Queues that are closed already are those of an endpoint that is.
+	if readmit, err := excludeFrom(e.queues()...); err == nil {
+		defer readmit()
 	}
 	err := e.close(func() error {
 		if err := e.endGroups(false); err != nil {

@@ -18,6 +18,7 @@ type handle struct {
 	kind     string
 	provider string
 	parents  []*handle
+	number   uint64 // of those ever opened
 
 	// users counts calls under way; closedBit is set by Close, and closingBit
 	// while it is not known yet whether Close succeeds.
@@ -44,10 +45,13 @@ const (
 	closingBit = int64(1) << 61
 )
 
+var opened atomic.Uint64
+
 // open puts the handle into the tree. The caller has entered each parent, so
 // that none is closed meanwhile.
 func (h *handle) open(kind, provider string, parents ...*handle) {
 	h.kind, h.provider = kind, provider
+	h.number = opened.Add(1)
 	pcs := make([]uintptr, 32)
 	h.stack = pcs[:runtime.Callers(3, pcs)]
 	for _, p := range parents {
@@ -109,12 +113,11 @@ func (h *handle) close(free func() error) error {
 			return &Error{Op: "close of " + h.kind, Provider: h.provider, Errno: Errno(syscall.EBUSY), Detail: detail}
 		}
 		closing := n == 0 && h.users.CompareAndSwap(0, closingBit)
-		wake := h.wake
 		h.mu.Unlock()
 		if closing {
 			break
 		}
-		endCalls(looks, wake)
+		h.endCalls(looks)
 	}
 	if h.stays(free) {
 		return nil
@@ -129,45 +132,50 @@ func (h *handle) close(free func() error) error {
 	return err
 }
 
-// patience is how long a call may wait: not at all where somebody waits for its end, who
-// would otherwise never find nobody in a loop of such calls.
-func (h *handle) patience(waitMS int) int {
-	if h.closers.Load() > 0 {
+// patience is how long a call may wait, or how often it may look: not at all where
+// somebody waits for its end, who would otherwise never find nobody in a loop of such
+// calls. It must come before enter.
+func (h *handle) patience(n int) int {
+	if n > 0 && h.closers.Load() > 0 {
+		// Somebody who closes must see that nobody is there.
+		time.Sleep(time.Millisecond)
 		return 0
 	}
-	return waitMS
+	return n
 }
 
 // endCalls lets calls under way come to their end.
-func endCalls(looks int, wake func()) {
+func (h *handle) endCalls(looks int) {
 	if looks < shortCalls {
 		runtime.Gosched()
 		return
 	}
-	// Those that wait, and cannot be woken, do so in slices.
-	if wake != nil {
-		wake()
+	h.mu.Lock()
+	// Another Close may be freeing it by now; none can begin to meanwhile.
+	if h.wake != nil && h.users.Load()&(closingBit|closedBit) == 0 {
+		h.wake()
 	}
+	h.mu.Unlock()
 	time.Sleep(time.Millisecond)
 }
 
-// exclude keeps callers out once those that are in have left, until readmit is called.
-func (h *handle) exclude() (readmit func()) {
+// exclude keeps callers out once those that are in have left, until readmit is called. It
+// says whether the handle is open.
+func (h *handle) exclude() bool {
 	h.closers.Add(1)
 	defer h.closers.Add(-1)
-	h.mu.Lock()
-	wake := h.wake
-	h.mu.Unlock()
 	for looks := 0; ; looks++ {
 		if h.users.Load()&closedBit != 0 {
-			return func() {}
+			return false
 		}
 		if h.users.CompareAndSwap(0, closingBit) {
-			return func() { h.users.Add(-closingBit) }
+			return true
 		}
-		endCalls(looks, wake)
+		h.endCalls(looks)
 	}
 }
+
+func (h *handle) readmit() { h.users.Add(-closingBit) }
 
 // wakes says how to end the calls that wait.
 func (h *handle) wakes(wake func()) {

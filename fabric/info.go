@@ -26,14 +26,15 @@ func newInfo(raw cgo.Info) *Info {
 	return i
 }
 
-// efaInfo is for the efa provider, which changes memory that its threads share when it is
-// asked for collectives: two at a time bring down the process (libfabric 1.17).
-var efaInfo sync.Mutex
+// collectiveInfo is for the efa provider, which changes memory that its threads share when
+// it is asked for collectives: two at a time bring down the process (libfabric 1.17). Names
+// of providers can mean it without saying so.
+var collectiveInfo sync.Mutex
 
 func getInfo(h Hints) ([]cgo.Info, cgo.Code) {
-	if h.Provider == "" || core(h.Provider) == "efa" {
-		efaInfo.Lock()
-		defer efaInfo.Unlock()
+	if h.Capabilities&Collectives != 0 {
+		collectiveInfo.Lock()
+		defer collectiveInfo.Unlock()
 	}
 	return cgo.GetInfo(h.raw())
 }

@@ -399,7 +399,7 @@ func (q *CompletionQueue) failure(t *cgo.Turn, c *cgo.Completion, s *slot) error
 //
 // Implements: ssize_t fi_cq_read(...), fi_cq_readfrom(...), fi_cq_readerr(...)
 func (q *CompletionQueue) Read(completions []Completion, spins int) (int, error) {
-	return q.read(completions, spins, 0)
+	return q.read(completions, q.patience(spins), 0)
 }
 
 // ReadWait is Read that blocks for up to waitMS milliseconds; see
