@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
@@ -280,6 +281,40 @@ func TestArenaOfALostRank(t *testing.T) {
 			t.Fatal("nobody knows whether the rank still writes")
 		default:
 		}
+		onAll(c, func(_ int, c *comm.Comm) { require.NoError(t, c.Close()) })
+		<-in.Released
+		require.NoError(t, a.Close())
+	})
+}
+
+// Whoever gives a call up gets the memory back later with the reason that he gave.
+func TestArenaOfACallGivenUp(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		const n = 20_000
+		c := openFor(t, provider, 2)
+		a, buf := arenaOf(t, n)
+		g, err := groupOf(c[0], nil)
+		require.NoError(t, err)
+		is := func(what func() bool) {
+			t.Helper()
+			require.Eventually(t, func() (so bool) {
+				c[0].Reactor().Do(func(progress) { so = what() })
+				return so
+			}, 30*time.Second, time.Millisecond)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		ended := make(chan error, 1)
+		go func() { ended <- Allreduce(ctx, c[0], buf, buf, operator.Sum[int64]()) }()
+		is(func() bool { return g.members[1].shown > 0 })
+		cancel()
+		is(func() bool { return g.failure != nil })
+		c[0].Reactor().Do(func(p progress) { g.Lost(p, 1, efa.ErrPeerLost) })
+		err = <-ended
+		var in *efa.InFlightError
+		require.ErrorAs(t, err, &in)
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, in.Err, context.Canceled)
 		onAll(c, func(_ int, c *comm.Comm) { require.NoError(t, c.Close()) })
 		<-in.Released
 		require.NoError(t, a.Close())

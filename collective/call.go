@@ -361,12 +361,7 @@ func (g *group) finish(p progress, c *call) {
 
 // end is the end of a call, once.
 func (c *call) end(p progress, err error) {
-	if err != nil {
-		var given *contextError
-		if errors.As(err, &given) {
-			err = given.cause
-		}
-	}
+	err = told(err)
 	if c.inFlight != nil {
 		err = errors.Join(err, c.inFlight)
 	}
@@ -409,10 +404,27 @@ type contextError struct{ cause error }
 
 func (e *contextError) Error() string { return e.cause.Error() }
 
+// givenUp returns the error if it is one. Inside of another it would be that of another
+// communicator's call.
+func givenUp(err error) *contextError {
+	var given *contextError
+	if errors.As(err, &given) && err == error(given) {
+		return given
+	}
+	return nil
+}
+
+// told is what the one who made the call is told.
+func told(err error) error {
+	if given := givenUp(err); given != nil {
+		return given.cause
+	}
+	return err
+}
+
 // reasonOf is what the other ranks are told.
 func reasonOf(why error) AbortReason {
 	var (
-		given    *contextError
 		operator *operatorError
 		lost     *comm.RankError
 		other    *AbortError
@@ -420,7 +432,7 @@ func reasonOf(why error) AbortReason {
 		differs  *ConfigError
 	)
 	switch {
-	case errors.As(why, &given):
+	case givenUp(why) != nil:
 		return ReasonContext
 	case errors.Is(why, errClosed):
 		return ReasonClosed

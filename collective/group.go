@@ -43,17 +43,19 @@ type group struct {
 	exposed, lent []*efa.Exposure
 
 	// own is what the provider does calls with, once one was asked for.
-	own      atomic.Pointer[offload]
-	owning   sync.Mutex // while that is opened or closed
-	over     bool       // under owning: no more of them is opened
-	closing  error      // under owning: what has failed in retire
-	next     uint64     // the number of the next call
-	released uint64     // all calls before it are done
-	calls    [slots]*call
-	owners   [slots]*call // the last that had a slot
-	landings [slots][]landing
-	waiting  []*call      // for a slot
-	few      [slots]*call // where waiting is, as long as it need not be allocated
+	own    atomic.Pointer[offload]
+	owning sync.Mutex // while that is opened or closed
+	// postponed says that somebody who had owning kept retire from its work.
+	postponed atomic.Bool
+	over      bool   // under owning: no more of them is opened
+	closing   error  // under owning: what has failed in retire
+	next      uint64 // the number of the next call
+	released  uint64 // all calls before it are done
+	calls     [slots]*call
+	owners    [slots]*call // the last that had a slot
+	landings  [slots][]landing
+	waiting   []*call      // for a slot
+	few       [slots]*call // where waiting is, as long as it need not be allocated
 	// beginning: those that wait are being begun.
 	beginning bool
 	ended     [slots]*planned // of calls that are done, while those before them are not

@@ -71,7 +71,7 @@ func (c *call) isWritten() (may, unknown bool) {
 func (c *call) giveUp(p progress) {
 	if c.released == nil {
 		c.released = make(chan struct{})
-		c.inFlight = errors.Join(c.inFlight, &efa.InFlightError{Err: c.failure, Released: c.released})
+		c.inFlight = errors.Join(c.inFlight, &efa.InFlightError{Err: told(c.failure), Released: c.released})
 		c.end(p, c.failure)
 	}
 }
@@ -149,10 +149,12 @@ func (g *group) retire(p progress) {
 	}
 	// Whoever has the lock is about to open what the provider does calls with, and waits for
 	// the role.
+	g.postponed.Store(true)
 	if !g.owning.TryLock() {
 		return
 	}
 	defer g.owning.Unlock()
+	g.postponed.Store(false)
 	if g.over {
 		return
 	}
@@ -167,13 +169,19 @@ func (g *group) retire(p progress) {
 	}
 }
 
+// disown is for those who had the lock beside the role.
+func (g *group) disown() {
+	g.owning.Unlock()
+	if g.postponed.Swap(false) {
+		g.comm.Reactor().Do(g.retire)
+	}
+}
+
 // closeOwn is the rest of retire where the provider has done calls.
 func (g *group) closeOwn() {
 	g.owning.Lock()
-	g.closing = errors.Join(g.closing, g.own.Load().close())
-	closed := g.closing == nil
-	g.owning.Unlock()
-	if closed {
+	defer g.owning.Unlock()
+	if g.closing = errors.Join(g.closing, g.own.Load().close()); g.closing == nil {
 		g.comm.Reactor().Do(g.comm.EndExtension)
 	}
 }

@@ -41,7 +41,7 @@ const longestName = 127
 // offloaded opens the endpoint, for the first call that asks for the provider.
 func (g *group) offloaded() (*offload, error) {
 	g.owning.Lock()
-	defer g.owning.Unlock()
+	defer g.disown()
 	o := g.own.Load()
 	switch {
 	case g.over:
@@ -125,7 +125,7 @@ func (o *offload) shut() (err error) {
 // provider does.
 func (g *group) meet(o *offload) error {
 	g.owning.Lock()
-	defer g.owning.Unlock()
+	defer g.disown()
 	switch {
 	case g.over:
 		return errClosed
