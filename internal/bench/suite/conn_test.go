@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -135,15 +136,23 @@ func TestBenchmarksRun(t *testing.T) {
 	built, err := newTools(context.Background())
 	require.NoError(t, err)
 	t.Cleanup(built.close)
-	// Of a curve the first point stands for all.
+	// Of a curve, and of the sizes at which a limit is looked for, the first stands for all.
 	seen := map[string]bool{}
 	for _, b := range benchmarks(false) {
-		if b.provider == "" || b.curve != nil && b.figures == nil && seen[b.curve.Chart] {
+		alike := ""
+		switch {
+		case b.provider == "":
+			continue
+		case b.curve != nil && b.figures == nil:
+			alike = b.curve.Chart
+		case b.id == "limit":
+			_, work, _ := strings.Cut(b.work, " B ")
+			alike = b.id + b.provider + work
+		}
+		if alike != "" && seen[alike] {
 			continue
 		}
-		if b.curve != nil {
-			seen[b.curve.Chart] = true
-		}
+		seen[alike] = true
 		if b.order.work == idleWork {
 			b = idleBenchmark(b.provider, 20, 50*time.Millisecond)
 		}
