@@ -58,7 +58,7 @@ type about struct {
 
 var catalogue = map[Kind]about{
 	NoCgo: {
-		Problem, "weft calls libfabric through cgo, on Linux. This program was built without cgo, or for another system: everything compiles, and nothing opens.",
+		Problem, "weft calls libfabric through cgo, on Linux. This program was built without cgo, or for another system: there it compiles, and nothing opens.",
 		"Build it on Linux with CGO_ENABLED=1, a C compiler and the headers of libfabric (libfabric-dev).",
 	},
 	NoDevice: {
