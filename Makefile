@@ -79,7 +79,7 @@ test-hosts: testreport ## run the tests between hosts, which are network namespa
 
 # Tests of processes that are killed, cut off or written in C: what happens there
 # happens in the other process, and with the race detector they take long.
-OTHERS := -skip='^Test(Interop|ClosePrograms|UnknownPeer|UnknownPeerOfDatagrams|UnknownPeerOfContexts|DeferredAtomicsOfVectors|HostVanishes|PeerIsRestarted|PeerIsKilled|PeerIsKilledInLongWrite|ShmLostPeers|ReceiverIsKilled|SenderIsKilled|ReceiverIsInterrupted|SenderIsInterrupted|ScriptsOnEachProvider|RankIsKilled|Processes|Ring|Faults|BenchScripts|BenchIsInterrupted|RanksMeasure|OpenMPIMeasures|JobFails|DocPrograms)$$'
+OTHERS := -skip='^Test(Interop|ClosePrograms|UnknownPeer|UnknownPeerOfDatagrams|UnknownPeerOfContexts|DeferredAtomicsOfVectors|HostVanishes|PeerIsRestarted|PeerIsKilled|PeerIsKilledInLongWrite|ShmLostPeers|ReceiverIsKilled|SenderIsKilled|ReceiverIsInterrupted|SenderIsInterrupted|ScriptsOnEachProvider|RankIsKilled|Processes|Ring|Faults|ScriptWithoutNamespaces|TrainingByMpirun|BenchScripts|BenchIsInterrupted|BenchShowsProgressOnTerminal|RanksMeasure|OpenMPIMeasures|JobFails|DocPrograms|DocShell|BrowserDrawsPlots)$$'
 
 # The code in Go is the same for all providers but for how it waits: of these, on sockets
 # it blocks, and on shm it spins, or naps.
@@ -98,7 +98,7 @@ race: testreport ## run the tests with the race, pointer and cgo checks, and the
 # The same tests with Debian 13's libfabric, in a root of its own, but for the long
 # ones of the benchmarks, of jobs, of other processes and of the device itself
 # (make test PKG=... in it runs them).
-LONG := -skip='^Test(SidesUnderstandEachOther|ConnectionsCarry|BenchmarksRun|PingPongUnderFaults|PingPongBetweenContainers|SRD|SRDUnderFaults|Valgrind|JobsOfAllSizes|RanksThatDoNotJoinAreNamed|HostVanishes|PeerIsRestarted|Interop|RankIsKilled|Processes|ManyRanks|OneNodeStandsForAll|TrainingByFourRanks|Faults|BenchScripts|BenchIsInterrupted|JobFails|DocPrograms)$$'
+LONG := -skip='^Test(SidesUnderstandEachOther|ConnectionsCarry|BenchmarksRun|PingPongUnderFaults|PingPongBetweenContainers|SRD|SRDUnderFaults|Valgrind|JobsOfAllSizes|RanksThatDoNotJoinAreNamed|HostVanishes|PeerIsRestarted|Interop|RankIsKilled|Processes|ManyRanks|OneNodeStandsForAll|TrainingByFourRanks|TrainingByMpirun|Faults|ScriptWithoutNamespaces|BenchScripts|BenchIsInterrupted|BenchShowsProgressOnTerminal|JobFails|DocPrograms|DocShell|BrowserDrawsPlots)$$'
 LIBFABRIC_2_PKG ?= $(PKG)
 LIBFABRIC_2_PROVIDERS ?=# all
 .PHONY: test-libfabric-2

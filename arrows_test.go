@@ -52,15 +52,16 @@ var rooms = map[string]room{
 	"emulator":                 {plain: true},
 	"internal/bench":           {imports: "fabric", plain: true},
 	"internal/bench/report":    {imports: "internal/bench", plain: true},
-	"internal/bench/suite":     {imports: "collective/schedule comm efa fabric internal/bench internal/bench/job internal/bench/report tagged", plain: true},
-	"internal/bench/job":       {imports: "internal/bench bootstrap collective collective/operator collective/schedule comm efa fabric", plain: true},
+	"internal/bench/suite":     {imports: "collective/schedule comm efa fabric internal/bench internal/bench/job internal/bench/report internal/sharedmemory tagged", plain: true},
+	"internal/bench/job":       {imports: "internal/bench bootstrap collective collective/operator collective/schedule comm efa fabric internal/sharedmemory", plain: true},
 	"internal/doctest":         {imports: "bootstrap comm efa", plain: true},
 	"internal/exampletest":     {imports: "fabric/fabrictest", plain: true},
 	"internal/frame":           {plain: true},
 	"internal/hosts":           {imports: "bootstrap collective collective/operator comm efa fabric internal/testenv", plain: true},
-	"internal/jobtest":         {plain: true},
+	"internal/jobtest":         {imports: "internal/sharedmemory", plain: true},
 	"internal/keepalive":       {plain: true},
 	"internal/proof":           {plain: true},
+	"internal/sharedmemory":    {plain: true},
 	"internal/testenv":         {plain: true},
 	"scripts/coverage":         {plain: true},
 	"scripts/matrix":           {imports: "fabric", plain: true},
@@ -71,7 +72,7 @@ var rooms = map[string]room{
 
 // testSupport may be imported by the tests of every package: bootstrap, since tests have
 // jobs too.
-const testSupport = "fabric/fabrictest bootstrap bootstrap/storetest internal/exampletest internal/jobtest internal/testenv"
+const testSupport = "fabric/fabrictest bootstrap bootstrap/storetest internal/exampletest internal/jobtest internal/sharedmemory internal/testenv"
 
 // impure is what a pure package must not import.
 const impure = "net os syscall time golang.org/x/sys/unix"

@@ -25,7 +25,7 @@ type block struct {
 func (b block) where() string { return fmt.Sprintf("%s:%d", b.page, b.line) }
 
 var (
-	noteLine = regexp.MustCompile(`^<!-- (with|before|output|ranks): (.*) -->$`)
+	noteLine = regexp.MustCompile(`^<!-- (with|before|output|ranks|in): (.*) -->$`)
 	listItem = regexp.MustCompile(`^\s*([-*]|\d+\.) `)
 )
 
@@ -99,8 +99,10 @@ func TestDocBlocksAreKnown(t *testing.T) {
 		if !slices.Contains([]string{"go", "sh", "console", "text", "indented"}, b.kind) {
 			t.Errorf("%s: a block of %q: go, sh, console or text", b.where(), b.kind)
 		}
-		if len(b.notes) > 0 && b.kind != "go" {
-			t.Errorf("%s: notes are for blocks of go", b.where())
+		for note := range b.notes {
+			if (note == "in") != (b.kind == "sh") || b.kind != "sh" && b.kind != "go" {
+				t.Errorf("%s: a block of %s has the note %q", b.where(), b.kind, note)
+			}
 		}
 	}
 }

@@ -91,6 +91,18 @@ func settings(t *testing.T) []setting {
 			want: "note unknown-variable", found: "FI_UNIVERSE_SISE=8",
 		},
 		{
+			name: "a setting that newer providers abort at", flags: onGood("--env", "FI_EFA_MTU_SIZE=4096"), command: emulated,
+			want: "warning fatal-variable", found: "FI_EFA_MTU_SIZE=4096", code: warnings,
+		},
+		{
+			name: "RDMA that the device may not have", flags: onGood("--env", "FI_EFA_USE_DEVICE_RDMA=1"), command: emulated,
+			want: "warning forced-rdma", found: "FI_EFA_USE_DEVICE_RDMA=1, and a device 0xefa0", code: warnings,
+		},
+		{
+			name: "providers from elsewhere", flags: onGood("--env", "FI_PROVIDER_PATH=/opt/providers"), command: emulated,
+			want: "note provider-path", found: "FI_PROVIDER_PATH=/opt/providers",
+		},
+		{
 			name: "crashes leave no trace", flags: onGood("--env", "IPATH_NO_BACKTRACE="), command: emulated,
 			want: "note hidden-traces", found: "libinfinipath.so.4",
 		},
@@ -119,6 +131,10 @@ func settings(t *testing.T) []setting {
 			want: "problem no-driver" + sockets, found: "0000:00:06.0 has no driver; the module efa is not loaded", code: problem,
 		},
 		{
+			name: "module ib_uverbs is not there", command: bare, flags: instance(t, without("class/infiniband_verbs/", "module/ib_uverbs/")),
+			want: "problem no-verbs" + sockets, found: "no EFA device; the module ib_uverbs is not loaded", code: problem,
+		},
+		{
 			name: "container without the device", flags: good, command: bare,
 			want: "problem no-uverbs" + sockets, found: ", and this is a container", code: problem,
 		},
@@ -143,6 +159,13 @@ func settings(t *testing.T) []setting {
 				"class/infiniband/rdmap0s0/ports/1/state": "1: DOWN",
 			})),
 			want: "problem port-down" + sockets, found: "1: DOWN", code: problem,
+		},
+		{
+			name: "peers that do not answer, as behind a security group", command: emulated,
+			flags: slices.Concat(opens, instance(t, map[string]string{
+				"class/infiniband/rdmap0s0/ports/1/hw_counters/unresponsive_remote_events": "3",
+			})),
+			want: "warning no-answers", found: "3 peers that did not answer", code: warnings,
 		},
 		{
 			name: "no driver of rdma-core in the image", flags: onGood(), command: bare,

@@ -3,6 +3,7 @@ package docker_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -56,6 +57,19 @@ func instance(t *testing.T, changes map[string]string) []string {
 		}
 	}
 	return []string{"--volume", root + ":/sys:ro"}
+}
+
+// without are the changes for an instance that has nothing below these folders.
+func without(folders ...string) map[string]string {
+	changes := make(map[string]string)
+	for name := range sysOfInstance {
+		for _, folder := range folders {
+			if strings.HasPrefix(name, folder) {
+				changes[name] = ""
+			}
+		}
+	}
+	return changes
 }
 
 // uverbs makes a file such as udev makes for an EFA, which only its owner may open.

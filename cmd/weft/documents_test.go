@@ -17,6 +17,7 @@ var (
 	weftRun = regexp.MustCompile(`^(?:\w+=\S+ |docker run .* |scripts/with-efa )*(?:bin/)?weft( .*)?$`)
 	word    = regexp.MustCompile(`(?:'[^']*'|"[^"]*"|[^\s'"])+`)
 	quote   = regexp.MustCompile(`['"]`)
+	between = regexp.MustCompile(`'[^']*'|"[^"]*"|&&|;|\d?>+ ?[^\s&]+|[|&]+`)
 )
 
 // What the documents have people type is what the command takes.
@@ -58,7 +59,13 @@ func commandsIn(page string) (commands []string) {
 		case fence.MatchString(line):
 			kind = ""
 		case kind == "sh", kind == "console", kind == "" && strings.HasPrefix(line, "    "):
-			for command := range strings.SplitSeq(remark.ReplaceAllString(line, ""), "&&") {
+			line = between.ReplaceAllStringFunc(remark.ReplaceAllString(line, ""), func(s string) string {
+				if strings.ContainsAny(s[:1], `'"`) {
+					return s
+				}
+				return "\n" // what is left out ends the command: nothing follows a redirection
+			})
+			for command := range strings.SplitSeq(line, "\n") {
 				commands = append(commands, strings.TrimSpace(command))
 			}
 		}

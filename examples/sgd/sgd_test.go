@@ -5,21 +5,20 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/weft-go/weft/fabric/fabrictest"
+	"github.com/weft-go/weft/internal/testenv"
 )
 
 // The example, as its comment says it is started: the loss falls, and the parameters are
 // those of a single rank but for rounding, which the example checks by itself.
 func TestTrainingByFourRanks(t *testing.T) {
-	bin := t.TempDir()
-	build := exec.Command("go", "build", "-o", bin, "../../cmd/weft", ".")
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	bin := build(t, "../../cmd/weft", ".")
 	losses := regexp.MustCompile(`loss (\S+)`)
 	for _, s := range fabrictest.Settings() {
 		provider := s.Provider
@@ -35,11 +34,8 @@ func TestTrainingByFourRanks(t *testing.T) {
 			}
 			job := exec.Command(filepath.Join(bin, "weft"), "run", "-n", "4", "--",
 				filepath.Join(bin, "sgd"), "-check", "-epochs", epochs, "-provider", provider)
-			job.Env = append(os.Environ(), "IPATH_NO_BACKTRACE=1")
-			out, err := job.CombinedOutput()
-			require.NoError(t, err, "%s", out)
-			require.Contains(t, string(out), "4 ranks on "+provider)
-			found := losses.FindAllStringSubmatch(string(out), -1)
+			out := output(t, job, provider)
+			found := losses.FindAllStringSubmatch(out, -1)
 			require.NotEmpty(t, found, "%s", out)
 			loss, err := strconv.ParseFloat(found[len(found)-1][1], 64)
 			require.NoError(t, err)
@@ -47,4 +43,38 @@ func TestTrainingByFourRanks(t *testing.T) {
 			require.Less(t, loss, 0.69, "%s", out)
 		})
 	}
+}
+
+// A launcher that is not weft's: the ranks know themselves by its variables, and meet where
+// WEFT_STORE says.
+func TestTrainingByMpirun(t *testing.T) {
+	_, err := exec.LookPath("mpirun")
+	testenv.Need(t, "mpirun", err)
+	const provider = "tcp"
+	if !slices.Contains(testenv.Providers(), provider) {
+		return // launchers are the same on the others
+	}
+	fabrictest.NewBed(t, fabrictest.Setting{Provider: provider})
+	job := exec.Command("mpirun", "-n", "4", "--oversubscribe", "--allow-run-as-root", "--bind-to", "none",
+		"-x", "WEFT_STORE=file://"+t.TempDir(), filepath.Join(build(t, "."), "sgd"), "-check", "-epochs", "20", "-provider", provider)
+	output(t, job, provider)
+}
+
+// build builds commands, and returns the folder that they are in.
+func build(t *testing.T, packages ...string) string {
+	t.Helper()
+	bin := t.TempDir()
+	out, err := exec.Command("go", append([]string{"build", "-o", bin}, packages...)...).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return bin
+}
+
+// output is what a job has said that has ended well.
+func output(t *testing.T, job *exec.Cmd, provider string) string {
+	t.Helper()
+	job.Env = append(os.Environ(), "IPATH_NO_BACKTRACE=1")
+	out, err := job.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), "4 ranks on "+provider)
+	return string(out)
 }

@@ -29,7 +29,7 @@ func (s *site) broken(results *table) {
 		efa = append(efa, s.wants(s.dialer, call, "ErrPeerLost"))
 	}
 	if !s.fault.gone {
-		for _, call := range []string{listens, echoes} {
+		for _, call := range []string{listens, echoes, writes} {
 			efa = append(efa, s.wants(s.listeners[0], call+" at the listener", "ErrPeerLost"))
 		}
 	}
@@ -69,13 +69,11 @@ func (s *site) broken(results *table) {
 		s.finish()
 		return
 	}
-	s.dialer.finish()
-	s.listeners[1].finish()
-	s.ranks[0].finish()
-	s.ranks[2].finish()
-	if !s.fault.gone {
-		s.listeners[0].finish()
-		s.ranks[1].finish()
+	s.finishEngines()
+	for _, r := range s.ranks {
+		if r != nil {
+			r.finish()
+		}
 	}
 }
 

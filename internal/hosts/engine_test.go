@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -37,7 +38,11 @@ const (
 	echoes   = "echoes"   // sends every message back
 	listens  = "listens"  // reads, and hears nothing
 	keepsOff = "keepsOff" // reads nothing before the end
+	writes   = "writes"   // writes what nobody reads before the end, and then listens
 )
+
+// early is how many messages of a flood have arrived, unread, before the fault.
+const early = 5
 
 // sizes are those of messages: about the limits of packets, and of protocols.
 var sizes = []int{0, 1, 1400, 1448, 1500, 4096, 4097, 8000, 8900, 9001, 20_000, 70_000, 300_000}
@@ -72,23 +77,19 @@ func playListener(arguments []string, orders <-chan string, say func(any)) error
 func serve(c *efa.Conn, finish <-chan struct{}, say func(any)) {
 	ctx, buf := context.Background(), make([]byte, 1<<20)
 	n, err := c.ReadMessage(ctx, buf)
-	what := string(buf[:n])
-	if what == keepsOff {
+	what, count := string(buf[:n]), 0
+	switch what {
+	case keepsOff:
 		<-finish
-	}
-	count := 0
-	for ; err == nil; count++ {
-		if n, err = c.ReadMessage(ctx, buf); err != nil {
-			break
+		count, err = drain(c, math.MaxInt)
+	case writes:
+		if err = pour(c, early); err == nil {
+			say(event{What: "arrived"})
 		}
-		switch what {
-		case echoes:
+	}
+	for ; err == nil; count++ {
+		if n, err = c.ReadMessage(ctx, buf); err == nil && what == echoes {
 			err = c.WriteMessage(ctx, buf[:n])
-		case keepsOff:
-			// What has come is whole, and in order, whatever came then.
-			if !bytes.Equal(buf[:n], fill(make([]byte, flood), 1, count)) {
-				err = errNotWhole(c.RemoteAddr().String(), count, n)
-			}
 		}
 	}
 	say(ended("ended", "efa", what+" at the listener", count, err))
@@ -101,6 +102,32 @@ func serve(c *efa.Conn, finish <-chan struct{}, say func(any)) {
 // flood is how long the messages are to one that does not read.
 const flood = 100_000
 
+// pour writes so many messages of a flood, and returns when they have arrived.
+func pour(c *efa.Conn, messages int) error {
+	for i := range messages {
+		if err := c.WriteMessage(context.Background(), fill(make([]byte, flood), 1, i)); err != nil {
+			return err
+		}
+	}
+	return c.Flush(context.Background(), efa.FlushRemote)
+}
+
+// drain reads at most so many messages of a flood. They are whole, and in order, whatever
+// has become of the connection since they came.
+func drain(c *efa.Conn, most int) (count int, err error) {
+	buf := make([]byte, 1<<20)
+	for ; count < most; count++ {
+		n, err := c.ReadMessage(context.Background(), buf)
+		if err != nil {
+			return count, err
+		}
+		if !bytes.Equal(buf[:n], fill(make([]byte, flood), 1, count)) {
+			return count, errNotWhole(c.RemoteAddr().String(), count, n)
+		}
+	}
+	return count, nil
+}
+
 // dialer is a process with connections to two hosts.
 type dialer struct {
 	provider string
@@ -112,13 +139,19 @@ type dialer struct {
 	mu       sync.Mutex
 	silent   []*efa.Conn // calls on these end with them
 	fine     []*efa.Conn // of calls that have ended well
+
+	drains  chan struct{} // closed when what had arrived is to be read
+	drained chan struct{} // closed when it has been
 }
 
 // playDialer has connections to the listener that a fault is for, and one to another
 // host that is to notice nothing.
 func playDialer(arguments []string, orders <-chan string, say func(any)) error {
 	before := holdsFirst(arguments[0])
-	d := &dialer{provider: arguments[0], address: arguments[3], say: say}
+	d := &dialer{
+		provider: arguments[0], address: arguments[3], say: say,
+		drains: make(chan struct{}), drained: make(chan struct{}),
+	}
 	var err error
 	if d.reactor, err = d.newReactor(); err != nil {
 		return err
@@ -133,9 +166,21 @@ func playDialer(arguments []string, orders <-chan string, say func(any)) error {
 		}},
 		{victim, echoes, "echo", d.echo},
 		{victim, keepsOff, "write", func(c *efa.Conn) (count int, err error) {
+			if err = pour(c, early); err == nil {
+				say(event{What: "arrived"})
+			}
 			b := make([]byte, flood)
-			for ; err == nil; count++ {
+			for count = early; err == nil; count++ {
 				err = c.WriteMessage(context.Background(), fill(b, 1, count))
+			}
+			return count, err
+		}},
+		{victim, writes, "what had arrived", func(c *efa.Conn) (int, error) {
+			<-d.drains
+			count, err := drain(c, early)
+			close(d.drained)
+			if err == nil {
+				_, err = c.ReadMessage(context.Background(), make([]byte, 1))
 			}
 			return count, err
 		}},
@@ -264,6 +309,8 @@ func (d *dialer) redial(address string) {
 // finish closes everything, in order where the peer still is.
 func (d *dialer) finish() error {
 	d.stopping.Store(true)
+	close(d.drains)
+	<-d.drained
 	for _, c := range d.silent {
 		_ = c.CloseNow()
 	}

@@ -19,7 +19,7 @@ import (
 
 // event is what a process of a host says.
 type event struct {
-	What  string // ready, ended, done, finished
+	What  string // ready, arrived, ended, done, finished
 	Layer string // of a call that has ended: efa, comm, collective, bootstrap
 	Call  string
 	// Error is how it ended, empty for well, and Kinds what that is.
@@ -44,7 +44,7 @@ func kinds(err error) (names []string) {
 		"ErrPeerLost": efa.ErrPeerLost, "ErrTransfer": efa.ErrTransfer, "ErrPeerClosed": efa.ErrPeerClosed,
 		"ErrProtocol": efa.ErrProtocol, "ErrHandshake": efa.ErrHandshake, "ErrHandshakeTimeout": efa.ErrHandshakeTimeout,
 		"net.ErrClosed": net.ErrClosed, "io.EOF": io.EOF, "DeadlineExceeded": os.ErrDeadlineExceeded,
-		"ErrLeft": comm.ErrLeft,
+		"ErrLeft": comm.ErrLeft, "not whole": errOther,
 	} {
 		if errors.Is(err, kind) {
 			names = append(names, name)
@@ -73,9 +73,11 @@ func kinds(err error) (names []string) {
 // is says whether an event has an error of this kind.
 func (e event) is(kind string) bool { return slices.Contains(e.Kinds, kind) }
 
-// errNotWhole says that a message is not what was sent.
+// errOther is the kind of errNotWhole, which says that a message is not what was sent.
+var errOther = errors.New("is another")
+
 func errNotWhole(from string, i, size int) error {
-	return fmt.Errorf("message %d of %d bytes, of %s, is another", i, size, from)
+	return fmt.Errorf("message %d of %d bytes, of %s, %w", i, size, from, errOther)
 }
 
 // fill makes the content of message i of a sender, which tells where it belongs in

@@ -120,7 +120,8 @@ func (n *Network) open(config Config) error {
 			return err
 		}
 	}
-	return nil
+	// Not every kernel has what the faults are made of.
+	return n.Hosts[0].Heal()
 }
 
 func (n *Network) close() error {

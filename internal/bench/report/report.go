@@ -28,9 +28,11 @@ type Report struct {
 	// Quick is a run of fewer and smaller cases.
 	Quick bool `json:"quick,omitempty"`
 	// Interrupted is a run that was ended before all was measured.
-	Interrupted bool     `json:"interrupted,omitempty"`
-	Tools       []Tool   `json:"tools"`
-	Results     []Result `json:"results"`
+	Interrupted bool `json:"interrupted,omitempty"`
+	// Unprofiled are the benchmarks that were to have profiles, and are work of one process.
+	Unprofiled []string `json:"unprofiled,omitempty"`
+	Tools      []Tool   `json:"tools"`
+	Results    []Result `json:"results"`
 }
 
 // Tool is a program that baselines need.

@@ -146,8 +146,9 @@ func TestTable(t *testing.T) {
 func TestCaveats(t *testing.T) {
 	r := &Report{Environment: bench.Environment{Load: "0.3"}}
 	require.Empty(t, r.Caveats())
-	r.Environment.Load, r.Interrupted = "3.1", true
-	require.Len(t, r.Caveats(), 2)
+	r.Environment.Load, r.Interrupted, r.Unprofiled = "3.1", true, []string{"P7 1 posted", "P7 10 posted"}
+	require.Len(t, r.Caveats(), 3)
+	require.Contains(t, r.Caveats(), "No profiles are written of what is work of one process: P7 1 posted, P7 10 posted.")
 }
 
 func TestBrief(t *testing.T) {

@@ -54,6 +54,9 @@ func (r *Report) Caveats() (lines []string) {
 	if r.Interrupted {
 		lines = append(lines, "The run was interrupted: what is missing was not measured, and the last benchmark may have fewer rounds.")
 	}
+	if len(r.Unprofiled) > 0 {
+		lines = append(lines, "No profiles are written of what is work of one process: "+strings.Join(r.Unprofiled, ", ")+".")
+	}
 	if load, err := strconv.ParseFloat(r.Environment.Load, 64); err == nil && load > idleLoad {
 		lines = append(lines, fmt.Sprintf("Other programs had the machine when it began (load %s, %d cores): the values are not those of a quiet one.",
 			r.Environment.Load, r.Environment.Cores))

@@ -110,6 +110,30 @@ func TestInterruptedRounds(t *testing.T) {
 	require.Nil(t, b.run(ctx, nil, 5, nothing))
 }
 
+// What was interrupted before anything was measured has no report, which would be written
+// over the one that there is.
+func TestInterruptedBeforeAnything(t *testing.T) {
+	interrupt := errors.New("interrupt")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	r, err := Run(ctx, Config{
+		Match: regexp.MustCompile("^P7 1 receives posted$"), Rounds: 5, Quick: true,
+		Progress: func(int, int, string) { cancel(interrupt) },
+	})
+	require.Nil(t, r)
+	require.ErrorIs(t, err, interrupt)
+}
+
+// What is work of one process is named where profiles were asked for.
+func TestUnprofiled(t *testing.T) {
+	once := func(context.Context, *tools, order) (bench.Sample, error) { return bench.Sample{Mean: 2e-6}, nil }
+	alone := benchmark{id: "P0", work: "alone", unit: microseconds, weft: once}
+	for folder, want := range map[string][]string{"": nil, t.TempDir(): {alone.name()}} {
+		var document report.Report
+		require.NoError(t, Config{Rounds: 5, Profile: folder}.measure(t.Context(), nil, []benchmark{alone}, &document))
+		require.Equal(t, want, document.Unprofiled)
+	}
+}
+
 // An interrupt during a profile is one of the run, also if all has been measured, and no
 // failure of the profile.
 func TestInterruptedProfile(t *testing.T) {

@@ -79,8 +79,9 @@ func (c Config) choose() ([]benchmark, error) {
 }
 
 // Run measures until it is done or the context ends, which the report says. Without a report
-// the error is a *NoMatchError, or about the folders that it needs; with one it is about
-// profiles that could not be written.
+// the error is a *NoMatchError, or about the folders that it needs, or the cause of a context
+// that ended before anything was measured; with one it is about profiles that could not be
+// written.
 func Run(ctx context.Context, c Config) (*report.Report, error) {
 	chosen, err := c.choose()
 	if err != nil {
@@ -101,9 +102,16 @@ func Run(ctx context.Context, c Config) (*report.Report, error) {
 	defer t.close()
 	document.Tools = t.describe(ctx)
 	err = c.measure(ctx, t, chosen, document)
+	if document.Interrupted && !slices.ContainsFunc(document.Results, wasTried) {
+		return nil, context.Cause(ctx)
+	}
 	document.Seconds = time.Since(document.Start).Seconds()
 	return document, err
 }
+
+// wasTried says whether a result tells something about this run, and not only about the
+// machine.
+func wasTried(r report.Result) bool { return r.NotHere == "" }
 
 // tryFolder makes a folder that is not there, and says whether files can be made in it.
 func tryFolder(name string) error {
@@ -121,6 +129,9 @@ func tryFolder(name string) error {
 func (c Config) measure(ctx context.Context, t *tools, chosen []benchmark, document *report.Report) error {
 	var failures []error
 	for i, b := range chosen {
+		if c.Profile != "" && !b.hasProfile() {
+			document.Unprofiled = append(document.Unprofiled, b.name())
+		}
 		result := b.run(ctx, t, c.Rounds, func(round int) {
 			if c.Progress != nil {
 				c.Progress(len(chosen)*c.Rounds, i*c.Rounds+round, b.name())

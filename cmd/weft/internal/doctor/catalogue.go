@@ -58,7 +58,7 @@ type about struct {
 
 var catalogue = map[Kind]about{
 	NoCgo: {
-		Problem, "weft calls libfabric through cgo, on Linux. This program was built without cgo, or for another system: everything compiles, and nothing opens.",
+		Problem, "weft calls libfabric through cgo, on Linux. This program was built without cgo, or for another system: there it compiles, and nothing opens.",
 		"Build it on Linux with CGO_ENABLED=1, a C compiler and the headers of libfabric (libfabric-dev).",
 	},
 	NoDevice: {
@@ -134,7 +134,7 @@ var catalogue = map[Kind]about{
 		"FI_LOG_LEVEL=info fi_info -p efa shows what libfabric tries.",
 	},
 	MemoryLock: {
-		Warning, "The process may lock less memory than EFA needs: what is registered with the device is locked, some 110 MB for an endpoint and all that the program registers. It is a problem where an endpoint could not be opened.",
+		Warning, "The process may lock less memory than EFA needs: what is registered with the device is locked, some 110 MB for an endpoint and all that the program registers. It is a problem where an endpoint could not be opened, and a note where the limit is enough for 32 endpoints, one on each device of the largest instances.",
 		"Set the limit to unlimited: ulimit -l, limits.conf, LimitMEMLOCK= of the service, --ulimit memlock=-1 of the container, or --cap-add IPC_LOCK for root in it.",
 	},
 	ForcedRDMA: {

@@ -234,6 +234,19 @@ func TestExamine(t *testing.T) {
 			usable: true, want: "warning memory-lock", found: "the limit is 64 KiB, enough for 0 endpoints",
 		},
 		{
+			name: "memory lock for a few endpoints", files: map[string]string{"proc/self/limits": "Max locked memory         3690987519           unlimited            bytes"},
+			usable: true, want: "warning memory-lock", found: "enough for 31 endpoints",
+		},
+		{
+			name: "memory lock for many endpoints", files: map[string]string{"proc/self/limits": "Max locked memory         3690987520           unlimited            bytes"},
+			usable: true, want: "note memory-lock", found: "the limit is 3604480 KiB, enough for 32 endpoints",
+		},
+		{
+			name: "memory lock for many endpoints, and one cannot be opened", files: map[string]string{"proc/self/limits": "Max locked memory         3690987520           unlimited            bytes"},
+			library: func(l *Library) { l.Failure = "fi_endpoint (efa): Cannot allocate memory" },
+			want:    "problem memory-lock", found: "enough for 32 endpoints",
+		},
+		{
 			name: "memory lock stops it", files: map[string]string{"proc/self/limits": "Max locked memory         8388608              unlimited            bytes"},
 			library: func(l *Library) { l.Failure = "fi_endpoint (efa): Cannot allocate memory" },
 			want:    "problem memory-lock", found: "the limit is 8192 KiB",

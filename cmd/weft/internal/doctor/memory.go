@@ -9,6 +9,10 @@ import (
 // perEndpoint is about what an endpoint of the efa provider registers.
 const perEndpoint = 110 << 20
 
+// manyEndpoints is one on each device of the largest instances that there are. A limit
+// that is enough for so many is one that somebody chose.
+const manyEndpoints = 32
+
 func (x *examination) lookAtMemory() {
 	x.lockedMemory()
 	x.hugePages()
@@ -37,6 +41,7 @@ func (x *examination) lockedMemory() {
 		x.find(Unseen, looked, "the limit of locked memory is "+limit)
 	default:
 		x.find(MemoryLock, looked, fmt.Sprintf("the limit is %d KiB, enough for %d endpoints", bytes>>10, bytes/perEndpoint))
+		x.gradeIf(bytes >= manyEndpoints*perEndpoint, Note)
 		x.gradeIf(len(x.Library.Devices) > 0 && x.Library.Failure != "", Problem)
 	}
 }
