@@ -8,10 +8,6 @@ import (
 	"github.com/weft-go/weft/collective/schedule/cost"
 )
 
-// cacheSlot is how long a call may be that has no memory of its own, as in package
-// collective without a Config.
-const cacheSlot = 32 * 4096 / 4
-
 // estimate takes the exchange of two ranks apart. What nothing says that was measured is how
 // much of a put is the work of its two ranks: that is taken to be what a put takes where they
 // follow each other, and the rest to be on its way. Where ranks share cores, what it takes to
@@ -22,13 +18,14 @@ func (s *survey) estimate(bytes, ranks int) (cost.Network, error) {
 	empty := first.Empty.Median()
 	put := max(first.Exchange.Median()-empty, 0.001)
 	work := min(max(first.Stream.Median()-empty, 0), put/2)
+	usual := cost.EFA() // of package collective it says what is the same everywhere
 	n := cost.Network{
 		LocalLatency: duration(put - 2*work), LocalOverhead: duration(work), LocalReceive: duration(work),
 		// The provider that writes from process to process has the one that writes do it.
 		LocalByCore: s.Provider == "shm",
 		ReduceRate:  rate(p.Bytes, p.Combine.Median()), CopyRate: rate(p.Bytes, p.Copy.Median()),
 		RanksPerNode: 2, CoresPerNode: runtime.NumCPU(),
-		Call: duration(empty), Slot: cacheSlot, Handed: true,
+		Call: duration(empty), Slot: usual.Slot, Telling: usual.Telling, Handed: usual.Handed,
 	}
 	if two := s.crowd(2); two != nil {
 		// A rank tells another, and hears of that one.

@@ -350,7 +350,7 @@ func TestManyRanksAreChosenFor(t *testing.T) {
 			schedule.CollectiveBcast, schedule.CollectiveReduce, schedule.CollectiveAllreduce,
 			schedule.CollectiveAllgather, schedule.CollectiveReduceScatter, schedule.CollectiveAlltoall,
 		},
-		Ranks: []int{64}, Sizes: []int{8, 4096, 1 << 20},
+		Ranks: []int{64, 1024}, Sizes: []int{8, 512, 2048, 4096, 64 << 10, 256 << 10, 1 << 20},
 	}
 	r, err := Reckon(context.Background(), c, "efa")
 	require.NoError(t, err)
@@ -363,7 +363,7 @@ func TestManyRanksAreChosenFor(t *testing.T) {
 			}
 		}
 		require.Positive(t, taken)
-		require.Less(t, taken, 1.5*best, "%s of %d bytes on %d ranks by %s", one.Collective, one.Bytes, one.Ranks, one.Algorithm)
+		require.Less(t, taken, 1.3*best, "%s of %d bytes on %d ranks by %s", one.Collective, one.Bytes, one.Ranks, one.Algorithm)
 	}
 }
 
