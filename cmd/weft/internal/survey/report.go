@@ -17,6 +17,8 @@ type Report struct {
 	// Provider is what was measured, or Simulated the network that was reckoned with.
 	Provider  string `json:"provider,omitempty"`
 	Simulated string `json:"simulated,omitempty"`
+	// Assumed is what that network was taken to have, by the names of ParseNetwork.
+	Assumed map[string]string `json:"assumed,omitempty"`
 	Arena     bool   `json:"arena,omitempty"`    // weft's ranks had their data in arenas
 	OpenMPI   string `json:"open_mpi,omitempty"` // its version
 	Rounds    int    `json:"rounds,omitempty"`

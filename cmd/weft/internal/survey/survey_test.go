@@ -322,7 +322,7 @@ func TestReckon(t *testing.T) {
 			require.NotEmpty(t, what)
 		},
 	}
-	r, err := Reckon(context.Background(), c, "efa")
+	r, err := Reckon(context.Background(), c, "efa", "")
 	require.NoError(t, err)
 	require.Len(t, r.Results, 2+8*4)
 	for _, one := range r.Results {
@@ -335,11 +335,11 @@ func TestReckon(t *testing.T) {
 	require.NoError(t, r.Print(&text))
 	require.Contains(t, text.String(), "reckoned for efa; nothing of this was measured")
 	require.Regexp(t, `barrier +8 +0 +dissemination +[0-9.]+ +1\.00 +taken`, text.String())
-	_, err = Reckon(context.Background(), c, "moon")
+	_, err = Reckon(context.Background(), c, "moon", "")
 	require.ErrorContains(t, err, `"moon"`)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, err = Reckon(ctx, c, "efa")
+	_, err = Reckon(ctx, c, "efa", "")
 	require.ErrorIs(t, err, context.Canceled)
 }
 
@@ -352,7 +352,7 @@ func TestManyRanksAreChosenFor(t *testing.T) {
 		},
 		Ranks: []int{64, 1024}, Sizes: []int{8, 512, 2048, 4096, 64 << 10, 256 << 10, 1 << 20},
 	}
-	r, err := Reckon(context.Background(), c, "efa")
+	r, err := Reckon(context.Background(), c, "efa", "")
 	require.NoError(t, err)
 	for _, one := range r.Results {
 		best, taken := math.Inf(1), 0.0
@@ -370,7 +370,7 @@ func TestManyRanksAreChosenFor(t *testing.T) {
 // Calls of which the pieces would be too many are cut into fewer.
 func TestReckonLong(t *testing.T) {
 	c := Config{Collectives: []schedule.Collective{schedule.CollectiveGather}, Ranks: []int{16384}, Sizes: []int{16 << 20}}
-	r, err := Reckon(context.Background(), c, "efa")
+	r, err := Reckon(context.Background(), c, "efa", "")
 	require.NoError(t, err)
 	for _, a := range r.Results[0].Algorithms {
 		require.Positive(t, a.Predicted, a.Name)
