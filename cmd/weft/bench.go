@@ -12,6 +12,7 @@ import (
 
 	"github.com/weft-go/weft/cmd/weft/internal/chart"
 	"github.com/weft-go/weft/cmd/weft/internal/survey"
+	"github.com/weft-go/weft/collective"
 	"github.com/weft-go/weft/collective/schedule"
 	"github.com/weft-go/weft/fabric"
 	"github.com/weft-go/weft/internal/bench"
@@ -164,6 +165,13 @@ func (c *collectiveCommand) Run(t *terminal) error {
 // printed may go away.
 func (c *collectiveCommand) tell(t *terminal, report *survey.Report) error {
 	var err error
+	var choices []collective.Choice
+	if c.Tune {
+		choices, err = report.Choices()
+		for _, line := range choices {
+			report.Table = append(report.Table, line.String())
+		}
+	}
 	if c.JSON != "" {
 		if failed := report.Write(c.JSON); failed != nil {
 			err = fmt.Errorf("cannot write --json: %w", failed)
@@ -176,12 +184,8 @@ func (c *collectiveCommand) tell(t *terminal, report *survey.Report) error {
 	}
 	err = errors.Join(err, report.Print(t.stdout))
 	if c.Tune {
-		choices, failed := report.Choices()
-		if failed == nil {
-			fmt.Fprintln(t.stdout)
-			failed = survey.PrintChoices(t.stdout, choices)
-		}
-		err = errors.Join(err, failed)
+		fmt.Fprintln(t.stdout)
+		err = errors.Join(err, survey.PrintChoices(t.stdout, choices))
 	}
 	if n := report.Failures(); n > 0 {
 		err = errors.Join(err, fmt.Errorf("%d of %d measurements failed; the table says why", n, len(report.Results)))

@@ -86,6 +86,20 @@ func fit(n cost.Network, call schedule.Call, measured float64, worse func(n *cos
 	return n, nil
 }
 
+// calibrates says whether the network is estimated from calls like this one, so that a good
+// prediction of it says little.
+func (s *survey) calibrates(r *Result, algorithm string) bool {
+	crowded := r.Ranks > runtime.NumCPU()
+	switch r.Collective {
+	case schedule.CollectiveBarrier.String():
+		return r.Ranks == 2 || crowded
+	case schedule.CollectiveAllgather.String():
+		// By whatever algorithm, two ranks put to each other what they have.
+		return r.Ranks == 2 || crowded && algorithm == schedule.Direct.String() && s.crowd(r.Ranks).exchanged(r.Bytes) > 0
+	}
+	return false
+}
+
 // crowd is what was found out with so many ranks, or nil.
 func (s *survey) crowd(ranks int) *Crowd {
 	for i := range s.report.Crowds {
@@ -97,8 +111,11 @@ func (s *survey) crowd(ranks int) *Crowd {
 }
 
 // exchanged is what an exchange of so many bytes takes, in microseconds, or 0 if it was not
-// measured.
+// measured. c may be nil.
 func (c *Crowd) exchanged(bytes int) float64 {
+	if c == nil {
+		return 0
+	}
 	for i := range c.Exchanges {
 		if c.Exchanges[i].Bytes == bytes {
 			return c.Exchanges[i].Took.Median()

@@ -31,6 +31,10 @@ type Report struct {
 	// Crowds are of two ranks, and of as many as there are measured.
 	Crowds  []Crowd   `json:"crowds,omitempty"`
 	Results []*Result `json:"results"`
+	// Predictions is how good those of the simulator are, if it was asked.
+	Predictions *Predictions `json:"predictions,omitempty"`
+	// Table is the one of Choices, in the form of the environment, if that was asked for.
+	Table []string `json:"table,omitempty"`
 	// Missing is what was not measured.
 	Missing []Missing `json:"missing,omitempty"`
 }
@@ -95,6 +99,17 @@ type Algorithm struct {
 	Name      string  `json:"name"`
 	Weft      Series  `json:"weft_us,omitempty"`
 	Predicted float64 `json:"predicted_us,omitempty"`
+	// Calibrating: what the simulator knows of the network is from calls like this one.
+	Calibrating bool `json:"calibrating,omitempty"`
+}
+
+// Predictions counts those that are within 30 % of what was measured: of all, and of those
+// that say something, as the simulator does not have its network from calls like them.
+type Predictions struct {
+	Near       int `json:"near"`
+	All        int `json:"all"`
+	NearOthers int `json:"near_without_calibrating"`
+	Others     int `json:"all_without_calibrating"`
 }
 
 // Missing says what was not measured, and how often it was to be.
@@ -122,6 +137,32 @@ const within = 0.3
 func (a Algorithm) near() bool {
 	r := a.Predicted / a.Weft.Median()
 	return r >= 1-within && r <= 1+within
+}
+
+// judge is nil without predictions.
+func (r *Report) judge() *Predictions {
+	var p Predictions
+	for _, one := range r.Results {
+		for _, a := range one.Algorithms {
+			if a.Predicted == 0 {
+				continue
+			}
+			near := 0
+			if a.near() {
+				near = 1
+			}
+			p.All++
+			p.Near += near
+			if !a.Calibrating {
+				p.Others++
+				p.NearOthers += near
+			}
+		}
+	}
+	if p.All == 0 {
+		return nil
+	}
+	return &p
 }
 
 // compare is nil if there is nothing to compare with.

@@ -2,7 +2,6 @@ package survey
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -217,12 +216,13 @@ func (s *survey) conclude() {
 		if s.Simulate {
 			for i := range r.Algorithms {
 				a := &r.Algorithms[i]
-				predicted, err := s.predict(r, a.Name)
-				if err != nil {
-					r.Failure = errors.Join(errors.New(r.Failure), err).Error()
+				var err error
+				if a.Predicted, err = s.predict(r, a.Name); err != nil {
+					r.Failure = err.Error()
 				}
-				a.Predicted = predicted
+				a.Calibrating = s.calibrates(r, a.Name)
 			}
 		}
 	}
+	s.report.Predictions = s.report.judge()
 }

@@ -11,6 +11,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -209,7 +210,7 @@ func TestReport(t *testing.T) {
 			{
 				Collective: "bcast", Ranks: 2, Bytes: 1 << 20, Algorithm: "tree", Weft: weft,
 				OpenMPI: compare(weft, Series{5, 5, 4, 3, 10}), Bound: compare(weft, Series{5, 5, 5, 5, 5}),
-				Algorithms: []Algorithm{{"tree", weft, 12.9}, {"scatter-allgather", weft, 13.1}},
+				Algorithms: []Algorithm{{Name: "tree", Weft: weft, Predicted: 12.9, Calibrating: true}, {Name: "scatter-allgather", Weft: weft, Predicted: 13.1}},
 			},
 			{Collective: "gather", Ranks: 2, Bytes: 8, Algorithm: "binomial", Failure: "no such thing"},
 			{Collective: "gather", Ranks: 2, Bytes: 4096, Algorithm: "binomial", Failure: "no such thing"},
@@ -227,8 +228,8 @@ func TestReport(t *testing.T) {
 		`bcast +2 +1M +tree +10\.0 +5\.00 +2\.00 \(1\.00-3\.00\) +5\.00 +2\.00 \(1\.80-2\.40\)`,
 		`gather +2 +8 +binomial +FAILED`,
 		"gather on 2 ranks: no such thing\n",
-		`bcast +2 +1M +tree +10\.0 +12\.9 +1\.29 +near`, `bcast +2 +1M +scatter-allgather +10\.0 +13\.1 +1\.31 +far`,
-		`1 of 2 predictions are within 30 %`,
+		`bcast +2 +1M +tree +10\.0 +12\.9 +1\.29 +near, calibrating`, `bcast +2 +1M +scatter-allgather +10\.0 +13\.1 +1\.31 +far`,
+		`1 of 2 predictions are within 30 % of what was measured; without the calls that calibrate the simulator, 0 of 1\n`,
 		"not measured: Open MPI \\(5\\): why\n",
 	} {
 		require.Regexp(t, want, text.String())
@@ -290,6 +291,48 @@ func TestPredictions(t *testing.T) {
 	got, err = s.predict(r, "ring")
 	require.NoError(t, err)
 	require.Positive(t, got)
+}
+
+// Predictions of what the simulator was told count apart.
+func TestCalibratingCalls(t *testing.T) {
+	cores := runtime.NumCPU()
+	crowd := max(2*cores, 4)
+	s := &survey{report: &Report{Crowds: []Crowd{
+		{Ranks: 2}, {Ranks: crowd, Exchanges: []Exchange{{Bytes: 4096, Took: Series{1}}}},
+	}}}
+	for _, one := range []struct {
+		collective, algorithm string
+		ranks, bytes          int
+		want                  bool
+	}{
+		{"barrier", "dissemination", 2, 0, true},
+		{"barrier", "dissemination", crowd, 0, true},
+		{"allgather", "direct", 2, 8, true},
+		{"allgather", "ring", 2, 4096, true},
+		{"allgather", "direct", crowd, 4096, true},
+		{"allgather", "direct", crowd, 8, false},
+		{"allgather", "ring", crowd, 4096, false},
+		{"alltoall", "pairwise", 2, 4096, false},
+	} {
+		got := s.calibrates(&Result{Collective: one.collective, Ranks: one.ranks, Bytes: one.bytes}, one.algorithm)
+		require.Equal(t, one.want, got, "%+v", one)
+	}
+	// As calibrates has it of two ranks.
+	for _, a := range schedule.Algorithms(schedule.CollectiveAllgather) {
+		for rank := range 2 {
+			call := schedule.Call{Collective: schedule.CollectiveAllgather, Size: 2, Length: 5}
+			call.Algorithm = a
+			plan, err := call.Plan(rank)
+			require.NoError(t, err)
+			puts := 0
+			for _, step := range plan.Steps {
+				if step.Action == schedule.Put {
+					puts += step.Dst.Length
+				}
+			}
+			require.Equal(t, 5, puts, "%v", a)
+		}
+	}
 }
 
 // Of a survey that was ended early there is what all programs have measured.
