@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/weft-go/weft/collective/schedule"
 	"github.com/weft-go/weft/internal/bench"
 )
 
@@ -80,9 +81,34 @@ type Result struct {
 	OpenMPI   *Comparison `json:"open_mpi,omitempty"`
 	// Bound is by the alpha-beta-gamma model, from the probes.
 	Bound *Comparison `json:"bound,omitempty"`
-	// Algorithms has each of the collective's, if that was asked for.
+	// Algorithms has each of the collective's, if that was asked for, and behind them the
+	// provider's own, if it has one.
 	Algorithms []Algorithm `json:"algorithms,omitempty"`
 	Failure    string      `json:"failure,omitempty"`
+}
+
+// planned are the algorithms but for the provider's own, of which weft has no plan.
+func (r *Result) planned() []Algorithm {
+	n := slices.IndexFunc(r.Algorithms, func(a Algorithm) bool { return a.Name == schedule.Provider.String() })
+	if n < 0 {
+		return r.Algorithms
+	}
+	return r.Algorithms[:n]
+}
+
+// algorithm is the one of a name, which is added if it is not there.
+func (r *Result) algorithm(name string) *Algorithm {
+	for i := range r.Algorithms {
+		if r.Algorithms[i].Name == name {
+			return &r.Algorithms[i]
+		}
+	}
+	r.Algorithms = append(r.Algorithms, Algorithm{Name: name})
+	return &r.Algorithms[len(r.Algorithms)-1]
+}
+
+func (r *Result) drop(name string) {
+	r.Algorithms = slices.DeleteFunc(r.Algorithms, func(a Algorithm) bool { return a.Name == name })
 }
 
 // Comparison is what weft was compared with.

@@ -22,6 +22,8 @@ type survey struct {
 	// openMPI: it is there.
 	openMPI     bool
 	steps, done int
+	// notProvided are those that the provider does not do.
+	notProvided map[*Result]bool
 	// estimates are those of bytes and ranks.
 	estimates map[[2]int]cost.Network
 }
@@ -113,6 +115,9 @@ func (s *survey) round(ctx context.Context, groups [][]*Result) error {
 		if err := s.measureWeft(ctx, group); err != nil {
 			return err
 		}
+		if err := s.measureProvider(ctx, group); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -160,7 +165,7 @@ func (s *survey) measureWeft(ctx context.Context, group []*Result) error {
 	var cases []job.Case
 	for _, r := range group {
 		cases = append(cases, job.Case{Work: r.Collective, Bytes: r.Bytes, Arena: s.Arena})
-		for _, a := range r.Algorithms {
+		for _, a := range r.planned() {
 			algorithm, err := schedule.ParseAlgorithm(a.Name)
 			if err != nil {
 				return err
@@ -181,10 +186,49 @@ func (s *survey) measureWeft(ctx context.Context, group []*Result) error {
 	for _, r := range group {
 		r.Weft, r.Calls = append(r.Weft, micros(samples[0])), append(r.Calls, samples[0].Operations)
 		samples = samples[1:]
-		for i := range r.Algorithms {
-			r.Algorithms[i].Weft = append(r.Algorithms[i].Weft, micros(samples[i]))
+		algorithms := r.planned()
+		for i := range algorithms {
+			algorithms[i].Weft = append(algorithms[i].Weft, micros(samples[i]))
 		}
-		samples = samples[len(r.Algorithms):]
+		samples = samples[len(algorithms):]
+	}
+	return nil
+}
+
+// measureProvider has the provider's own collectives do what weft's algorithms do, as one more
+// of those. That is a job of its own: its failure is not one of weft's.
+func (s *survey) measureProvider(ctx context.Context, group []*Result) error {
+	if !s.Algorithms || group[0].Failure != "" {
+		return nil
+	}
+	// What it has not done once it is not asked for again.
+	asked := slices.DeleteFunc(slices.Clone(group), func(r *Result) bool { return s.notProvided[r] })
+	if len(asked) == 0 {
+		return nil
+	}
+	cases := make([]job.Case, len(asked))
+	for i, r := range asked {
+		cases[i] = job.Case{Work: r.Collective, Algorithm: schedule.Provider, Bytes: r.Bytes, Arena: s.Arena}
+	}
+	samples, why, err := s.ranks(group[0].Ranks, len(cases)).MeasureOffered(ctx, cases)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	for i, r := range asked {
+		var reason string
+		if err != nil {
+			reason = err.Error()
+		} else if reason = why[i]; reason == "" {
+			a := r.algorithm(schedule.Provider.String())
+			a.Weft = append(a.Weft, micros(samples[i]))
+			continue
+		}
+		r.drop(schedule.Provider.String())
+		if s.notProvided == nil {
+			s.notProvided = make(map[*Result]bool)
+		}
+		s.notProvided[r] = true
+		s.report.missing("the provider's own "+r.Collective, reason, s.Rounds)
 	}
 	return nil
 }
@@ -214,8 +258,9 @@ func (s *survey) conclude() {
 			r.Failure = err.Error()
 		}
 		if s.Simulate {
-			for i := range r.Algorithms {
-				a := &r.Algorithms[i]
+			algorithms := r.planned()
+			for i := range algorithms {
+				a := &algorithms[i]
 				var err error
 				if a.Predicted, err = s.predict(r, a.Name); err != nil {
 					r.Failure = err.Error()

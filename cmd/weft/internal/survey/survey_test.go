@@ -43,6 +43,15 @@ func measured(kind schedule.Collective, times map[[2]int]map[schedule.Algorithm]
 	return r
 }
 
+// withProvider has the provider take so long.
+func withProvider(r *Report, took float64) *Report {
+	for _, one := range r.Results {
+		a := one.algorithm(schedule.Provider.String())
+		a.Weft = Series{took}
+	}
+	return r
+}
+
 type took = map[schedule.Algorithm]float64
 
 func TestChoices(t *testing.T) {
@@ -95,6 +104,13 @@ func TestChoices(t *testing.T) {
 				line(allreduce, 0, 181, schedule.Rabenseifner),
 				line(allreduce, 0, 181, schedule.Ring),
 				line(allreduce, 0, middle, schedule.Rabenseifner),
+			},
+		},
+		"the provider is the fastest": {
+			withProvider(measured(allreduce, map[[2]int]took{{2, 8}: {schedule.Ring: 2, schedule.RecursiveDoubling: 3}}), 1),
+			[]collective.Choice{
+				line(allreduce, 0, 0, schedule.RecursiveDoubling),
+				line(allreduce, 0, 0, schedule.Provider),
 			},
 		},
 		"nothing to choose": {measured(schedule.CollectiveBarrier, map[[2]int]took{{2, 8}: {schedule.Dissemination: 1}}), nil},
@@ -188,7 +204,7 @@ func scheduleNames(t *testing.T) map[string]string {
 		}
 		return true
 	})
-	names := map[string]string{}
+	names := map[string]string{identifier(schedule.Provider.String()): schedule.Provider.String()}
 	for _, kind := range schedule.Collectives() {
 		names["Collective"+identifier(kind.String())] = kind.String()
 		for _, a := range schedule.Algorithms(kind) {

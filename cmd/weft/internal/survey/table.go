@@ -111,6 +111,8 @@ func (r *Report) printAlgorithms(w io.Writer) error {
 						verdict += ", calibrating"
 					}
 					cells = append(cells, figure(a.Predicted), fmt.Sprintf("%.2f", a.Predicted/a.Weft.Median()), verdict)
+				} else if predictions != nil {
+					cells = append(cells, "-", "-", "")
 				}
 				row(cells...)
 			}
