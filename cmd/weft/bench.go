@@ -66,6 +66,10 @@ func (c *collectiveCommand) config() (survey.Config, error) {
 	switch {
 	case c.Simulate != "" && c.Simulate != simulateHere && c.Simulate != simulateEFA:
 		return fail("--simulate is %q, it must be here or efa", c.Simulate)
+	case len(c.Ranks) == 0:
+		return fail("--ranks has no number")
+	case len(c.Sizes) == 0:
+		return fail("--sizes has no size")
 	case c.Network != "" && !reckoned:
 		return fail("--network is for --simulate efa")
 	case c.Rounds < bench.LeastRounds:
@@ -106,7 +110,7 @@ func (c *collectiveCommand) config() (survey.Config, error) {
 	config.Ranks = ascending(c.Ranks)
 	config.Sizes = ascending(config.Sizes)
 	config.Collectives = ascending(config.Collectives)
-	config.Memory = availableMemory() / 2
+	config.Memory = availableMemory() / 2 >> 20 << 20 // as it is printed
 	return config, nil
 }
 

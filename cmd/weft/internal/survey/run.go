@@ -28,6 +28,13 @@ type survey struct {
 	estimates map[[2]int]cost.Network
 }
 
+// MemoryError says that there is too little memory for anything that was to be measured.
+type MemoryError struct{ Memory int }
+
+func (e *MemoryError) Error() string {
+	return fmt.Sprintf("the ranks may use %s of memory together, and nothing of what was asked for takes so little", sizeName(e.Memory))
+}
+
 // Run measures. What fails is in the report; the error is that of ctx, or of this machine.
 // With an error there is a report if any round of a result is complete.
 func Run(ctx context.Context, c Config) (*Report, error) {
@@ -42,6 +49,9 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	var ignored []job.Case
 	if s.report.Results, ignored, err = c.newResults(); err != nil {
 		return nil, err
+	}
+	if len(s.report.Results) == 0 {
+		return nil, &MemoryError{c.Memory}
 	}
 	for _, one := range ignored {
 		s.report.missing(fmt.Sprintf("%s of %s", one.Work, sizeName(one.Bytes)), fmt.Sprintf("the ranks may use %s of memory together", sizeName(c.Memory)), 1)

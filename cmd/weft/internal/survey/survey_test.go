@@ -452,4 +452,12 @@ func TestSizes(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, ignored, 5, "%v", ignored)
 	require.Len(t, results, 1+8*2-5)
+
+	// What fits nowhere is told before anything is measured.
+	c = Config{Collectives: []schedule.Collective{schedule.CollectiveAlltoall}, Ranks: []int{256}, Sizes: []int{1 << 30}, Memory: 1 << 30}
+	_, err = Run(context.Background(), c)
+	require.Equal(t, &MemoryError{1 << 30}, err)
+	c = Config{Collectives: []schedule.Collective{schedule.CollectiveBcast}, Ranks: []int{schedule.MaxSize}, Sizes: []int{1 << 30}}
+	_, err = Reckon(context.Background(), c, "efa", "")
+	require.ErrorContains(t, err, "bcast of 1G on 65536 ranks: schedule: length 268435456, want 0 to 134217728")
 }
