@@ -20,9 +20,9 @@ type Report struct {
 	Simulated string `json:"simulated,omitempty"`
 	// Assumed is what that network was taken to have, by the names of ParseNetwork.
 	Assumed map[string]string `json:"assumed,omitempty"`
-	Arena     bool   `json:"arena,omitempty"`    // weft's ranks had their data in arenas
-	OpenMPI   string `json:"open_mpi,omitempty"` // its version
-	Rounds    int    `json:"rounds,omitempty"`
+	Arena   bool              `json:"arena,omitempty"`    // weft's ranks had their data in arenas
+	OpenMPI string            `json:"open_mpi,omitempty"` // its version
+	Rounds  int               `json:"rounds,omitempty"`
 	// Seconds is how long each case was measured in each round.
 	Seconds float64 `json:"seconds,omitempty"`
 	// Interrupted is a survey that was ended before all was measured.
