@@ -71,8 +71,8 @@ var rooms = map[string]room{
 }
 
 // testSupport may be imported by the tests of every package: bootstrap, since tests have
-// jobs too.
-const testSupport = "fabric/fabrictest bootstrap bootstrap/storetest internal/exampletest internal/jobtest internal/sharedmemory internal/testenv"
+// jobs too, and the simulator, since what it has of a package is held to that by its tests.
+const testSupport = "collective/schedule/cost fabric/fabrictest bootstrap bootstrap/storetest internal/exampletest internal/jobtest internal/sharedmemory internal/testenv"
 
 // impure is what a pure package must not import.
 const impure = "net os syscall time golang.org/x/sys/unix"

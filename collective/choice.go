@@ -90,11 +90,15 @@ var usual = []Choice{
 
 	// These are not measured: they follow from weft bench collective --simulate efa, by whose
 	// network of 8 ranks per node each is the best from here on, or nearly, to 16,384 ranks.
+	{schedule.CollectiveBcast, mostWordSource + 1, long, schedule.Tree},
+	{schedule.CollectiveBcast, mostWordSource + 1, 3 << 20, schedule.ScatterAllgather},
+	{schedule.CollectiveReduce, many, 16 << 10, schedule.Binomial},
+	{schedule.CollectiveReduce, many, 640 << 10, schedule.Tree},
 	{schedule.CollectiveAllreduce, many, long, schedule.Rabenseifner},
 	{schedule.CollectiveAllgather, many, 0, schedule.RecursiveDoubling},
 	{schedule.CollectiveReduceScatter, many, 0, schedule.RecursiveHalving},
 	{schedule.CollectiveAlltoall, many, 0, schedule.Bruck},
-	{schedule.CollectiveAlltoall, many, 512, schedule.Pairwise},
+	{schedule.CollectiveAlltoall, many, 3 << 10, schedule.Pairwise},
 }
 
 // table has the lines of each collective that fit a number of ranks.

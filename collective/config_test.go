@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weft-go/weft/collective/schedule"
+	"github.com/weft-go/weft/collective/schedule/cost"
 )
 
 func TestConfig(t *testing.T) {
@@ -129,4 +130,13 @@ func TestOptionsHaveAPlan(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The simulator has what communicators have without a Config.
+func TestSimulatedDefaults(t *testing.T) {
+	config, err := Config{}.withDefaults()
+	require.NoError(t, err)
+	network := cost.EFA()
+	require.Equal(t, config.CachePages*pageSize/slots, network.Slot)
+	require.Equal(t, mostWordSource, network.Telling)
 }

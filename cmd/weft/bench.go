@@ -12,6 +12,7 @@ import (
 
 	"github.com/weft-go/weft/cmd/weft/internal/chart"
 	"github.com/weft-go/weft/cmd/weft/internal/survey"
+	"github.com/weft-go/weft/collective"
 	"github.com/weft-go/weft/collective/schedule"
 	"github.com/weft-go/weft/fabric"
 	"github.com/weft-go/weft/internal/bench"
@@ -31,6 +32,7 @@ type collectiveCommand struct {
 	Time        time.Duration `default:"100ms" help:"How long each case is measured in each round, about."`
 	Tune        bool          `help:"Measure each algorithm, and print a table of which is the fastest where."`
 	Simulate    string        `placeholder:"WHERE" help:"here: say beside each algorithm what the simulator makes of it. efa: only reckon what each would cost there."`
+	Network     string        `placeholder:"SETTINGS" help:"With --simulate efa: what is other than there, such as latency=13us,bandwidth=12.5e9,ranks=8,links=32 (ranks and links per node)."`
 	Arena       bool          `help:"Have weft's ranks keep their data in an arena, from which and to which much data is not copied."`
 	JSON        string        `placeholder:"FILE" help:"Write the results to a file, too."`
 	Plot        []string      `sep:"none" placeholder:"FILE" help:"Draw the results to a .svg or .png; may be repeated."`
@@ -53,12 +55,23 @@ func (c *collectiveCommand) config() (survey.Config, error) {
 		return config, &usageError{fmt.Sprintf(format, args...)}
 	}
 	mostRanks, reckoned := mostMeasured, c.Simulate == simulateEFA
+	perNode := 1
 	if reckoned {
-		mostRanks = schedule.MaxSize
+		network, err := survey.ParseNetwork(c.Simulate, c.Network)
+		if err != nil {
+			return fail("--network: %v", err)
+		}
+		mostRanks, perNode = schedule.MaxSize, max(network.RanksPerNode, 1)
 	}
 	switch {
 	case c.Simulate != "" && c.Simulate != simulateHere && c.Simulate != simulateEFA:
 		return fail("--simulate is %q, it must be here or efa", c.Simulate)
+	case len(c.Ranks) == 0:
+		return fail("--ranks has no number")
+	case len(c.Sizes) == 0:
+		return fail("--sizes has no size")
+	case c.Network != "" && !reckoned:
+		return fail("--network is for --simulate efa")
 	case c.Rounds < bench.LeastRounds:
 		return fail("--rounds is %d, it must be at least %d, for a median", c.Rounds, bench.LeastRounds)
 	case c.Time <= 0 || c.Time > time.Minute:
@@ -68,8 +81,8 @@ func (c *collectiveCommand) config() (survey.Config, error) {
 		if n < 2 || n > mostRanks {
 			return fail("--ranks is %d, it must be from 2 to %d", n, mostRanks)
 		}
-		if reckoned && n > 256 && n%8 != 0 {
-			return fail("--ranks is %d, above 256 it must be a multiple of 8, the ranks of a node", n)
+		if reckoned && n > 256 && n%perNode != 0 {
+			return fail("--ranks is %d, above 256 it must be a multiple of %d, the ranks of a node", n, perNode)
 		}
 	}
 	for _, text := range c.Sizes {
@@ -97,7 +110,7 @@ func (c *collectiveCommand) config() (survey.Config, error) {
 	config.Ranks = ascending(c.Ranks)
 	config.Sizes = ascending(config.Sizes)
 	config.Collectives = ascending(config.Collectives)
-	config.Memory = availableMemory() / 2
+	config.Memory = availableMemory() / 2 >> 20 << 20 // as it is printed
 	return config, nil
 }
 
@@ -137,7 +150,7 @@ func (c *collectiveCommand) Run(t *terminal) error {
 	config.Progress = b.show
 	var report *survey.Report
 	if c.Simulate == simulateEFA {
-		report, err = survey.Reckon(ctx, config, c.Simulate)
+		report, err = survey.Reckon(ctx, config, c.Simulate, c.Network)
 	} else {
 		// Rather than by a rank that fails.
 		if _, err := fabric.Choose(fabric.Preference{Providers: []string{c.Provider}, Require: true, Logger: t.logger}); err != nil {
@@ -156,6 +169,13 @@ func (c *collectiveCommand) Run(t *terminal) error {
 // printed may go away.
 func (c *collectiveCommand) tell(t *terminal, report *survey.Report) error {
 	var err error
+	var choices []collective.Choice
+	if c.Tune {
+		choices, err = report.Choices()
+		for _, line := range choices {
+			report.Table = append(report.Table, line.String())
+		}
+	}
 	if c.JSON != "" {
 		if failed := report.Write(c.JSON); failed != nil {
 			err = fmt.Errorf("cannot write --json: %w", failed)
@@ -168,12 +188,8 @@ func (c *collectiveCommand) tell(t *terminal, report *survey.Report) error {
 	}
 	err = errors.Join(err, report.Print(t.stdout))
 	if c.Tune {
-		choices, failed := report.Choices()
-		if failed == nil {
-			fmt.Fprintln(t.stdout)
-			failed = survey.PrintChoices(t.stdout, choices)
-		}
-		err = errors.Join(err, failed)
+		fmt.Fprintln(t.stdout)
+		err = errors.Join(err, survey.PrintChoices(t.stdout, choices))
 	}
 	if n := report.Failures(); n > 0 {
 		err = errors.Join(err, fmt.Errorf("%d of %d measurements failed; the table says why", n, len(report.Results)))

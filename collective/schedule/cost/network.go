@@ -43,17 +43,21 @@ type Network struct {
 	// Wake is what it takes a core to go on with a rank that has waited, where ranks share
 	// cores: others have run meanwhile.
 	Wake time.Duration
-	// Call is what a rank does for each call beside what its plan says. Only [Row] looks at
-	// it, and at what follows.
+
+	// Call is what a rank does for each call beside what its plan says.
 	Call time.Duration
 	// Notice is what a rank does to tell another of its node something without data, and what
-	// that does to take it in.
+	// that does to take it in: a barrier is of these. To another node it is a put without data.
 	Notice time.Duration
 	// Slot is how many bytes of a call, of its Output and Scratch together, ranks have ready
 	// for each other all the time. Whoever is put to in a longer one says that it is ready,
 	// before. 0 is any number.
 	Slot int
-	// Handed says that ranks copy the result to the caller at the end.
+	// Telling is up to how many ranks in a call a put itself tells its peer that it is there.
+	// Among more, a notice follows it when its rank knows so. 0 is any number.
+	Telling int
+	// Handed says that ranks copy the result to the caller at the end, unless they have
+	// combined it there, in a call that is longer than Slot.
 	Handed bool
 }
 
@@ -70,7 +74,7 @@ func (e *NetworkError) Error() string {
 
 // EFA is the network of EC2 instances such as p5.48xlarge, with a rank for each of the 8
 // GPUs, for data in the memory of the host. These are assumptions: nothing of this was
-// measured for this package.
+// measured on such instances for this package.
 //
 //   - Links: 32 network cards of 100 Gb/s, from "Maximize network bandwidth on Amazon EC2
 //     instances with multiple network cards" in the EC2 user guide.
@@ -84,6 +88,12 @@ func (e *NetworkError) Error() string {
 //     and 64 KiB in 4.9 us, through shared memory in github.com/ofiwg/libfabric/pull/8582,
 //     on c5n.18xlarge.
 //   - ReduceRate and CopyRate: 8 GB/s, a guess for one core.
+//   - Slot and Telling: what package collective has without a Config; a test there says so.
+//     Handed: as it is where results are not in a fabric.Arena.
+//   - Call: 1.3 us, what package collective and those below it had of the 1.85 us of an
+//     Allreduce of 8 bytes on two ranks, and Notice: 0.5 us, half of the 1.03 us of a message
+//     from rank to rank, both over shm on machines with two cores, in docs/PERFORMANCE.md (P9
+//     and P8).
 func EFA() Network {
 	return Network{
 		Latency:        13000 * time.Nanosecond,
@@ -100,11 +110,22 @@ func EFA() Network {
 		CopyRate:       8e9,
 		RanksPerNode:   8,
 		LinksPerNode:   32,
+		Call:           1300 * time.Nanosecond,
+		Notice:         500 * time.Nanosecond,
+		Slot:           32 << 10,
+		Telling:        4096,
+		Handed:         true,
 	}
 }
 
 // maxPerNode bounds what a node has of anything.
 const maxPerNode = 1 << 16
+
+// Check says what is wrong with a network. The error is a *[NetworkError].
+func (n Network) Check() error {
+	_, err := n.withDefaults()
+	return err
+}
 
 func (n Network) withDefaults() (Network, error) {
 	for _, d := range []struct {
@@ -156,6 +177,9 @@ func (n Network) withDefaults() (Network, error) {
 	}
 	if n.Slot < 0 {
 		return n, &NetworkError{"Slot", float64(n.Slot), "at least 0"}
+	}
+	if n.Telling < 0 {
+		return n, &NetworkError{"Telling", float64(n.Telling), "at least 0"}
 	}
 	if n.RanksPerNode == 0 {
 		n.RanksPerNode = 1

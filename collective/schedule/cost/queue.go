@@ -10,6 +10,7 @@ type event struct {
 	bytes float64
 	put   bool
 	local bool
+	loud  bool // a notice follows it
 }
 
 // queue has events, the earliest first.

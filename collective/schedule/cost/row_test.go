@@ -18,22 +18,64 @@ func row(t *testing.T, network cost.Network, calls ...schedule.Call) [][]time.Du
 	return ends
 }
 
-// A row of one call, of which ranks know all beforehand, is that call.
+// A row of one call is that call, on every network: there is one model. That of many ranks, of
+// which only a node is looked at, is held to that of all ranks by TestOneNodeStandsForAll.
 func TestRowOfOne(t *testing.T) {
-	for _, size := range []int{1, 2, 5, 8} {
-		for _, call := range calls(size, 1000) {
-			network := cost.EFA()
-			network.RanksPerNode, network.CoresPerNode = 8, 2
-			network.Notice = network.LocalOverhead // as is LocalReceive
-			want, err := cost.Cost(call, 1, network)
-			require.NoError(t, err)
-			last := time.Duration(0)
-			for _, end := range row(t, network, call)[0] {
-				last = max(last, end)
+	efa := cost.EFA()
+	crowd := efa
+	crowd.CoresPerNode, crowd.Wake = 2, 3*time.Microsecond
+	slots := efa
+	slots.Slot, slots.RanksPerNode = 100, 3
+	loud := efa
+	loud.Telling, loud.RanksPerNode = 4, 3
+	bare := efa
+	bare.Slot, bare.Handed, bare.Call, bare.Notice = 0, false, 0, 0
+	for name, network := range map[string]cost.Network{"efa": efa, "crowd": crowd, "slots": slots, "loud": loud, "bare": bare} {
+		for _, size := range []int{1, 2, 5, 8, 24} {
+			for _, units := range []int{1, 1000, 1 << 20} {
+				for _, call := range calls(size, units) {
+					want, err := cost.Cost(call, 1, network)
+					require.NoError(t, err)
+					last := time.Duration(0)
+					for _, end := range row(t, network, call)[0] {
+						last = max(last, end)
+					}
+					require.Equal(t, want, last, "%s: %+v", name, call)
+				}
 			}
-			require.Equal(t, want, last, "%+v", call)
 		}
 	}
+}
+
+// Cost has what comes beside the plans, number by number: two ranks on two nodes.
+func TestBesidePlans(t *testing.T) {
+	const bytes = 100
+	us := time.Microsecond
+	bcast := callOf(schedule.CollectiveBcast, schedule.Tree, 2, bytes)
+	bcast.InPlace = true
+	requireCost(t, us, bcast, cost.Network{Call: us})
+	// The result is copied to who gets one, and at the end.
+	requireCost(t, 3*us+bytes, bcast, cost.Network{Latency: 3 * us, Handed: true, CopyRate: 1e9})
+	// Who is put to says that it is ready, which is a put without data.
+	large := cost.Network{Latency: alpha, Overhead: 2 * alpha, Receive: 4 * alpha, Slot: bytes - 1}
+	requireCost(t, 14*alpha, bcast, large)
+	large.Slot = bytes
+	requireCost(t, 7*alpha, bcast, large)
+	// A notice follows each put when that is known to be there.
+	loud := cost.Network{Latency: alpha, Overhead: 2 * alpha, Receive: 4 * alpha, Acknowledge: 8 * alpha, Telling: 1}
+	requireCost(t, 18*alpha, bcast, loud)
+	loud.Telling = 2
+	requireCost(t, 11*alpha, bcast, loud)
+	requireCost(t, 11*us, bcast, cost.Network{RanksPerNode: 2, Telling: 1, Notice: us, LocalLatency: 2 * us, LocalOverhead: 2 * us, LocalReceive: 4 * us})
+	// What a rank has combined itself is where the caller wants it, in a large call.
+	reduce := callOf(schedule.CollectiveReduce, schedule.Binomial, 2, bytes)
+	handed := cost.Network{Handed: true, CopyRate: 1e9, Slot: 2*bytes - 1}
+	requireCost(t, 0, reduce, handed)
+	handed.Slot = 2 * bytes
+	requireCost(t, bytes, reduce, handed)
+	// Within a node, a barrier is of notices.
+	barrier := callOf(schedule.CollectiveBarrier, schedule.Dissemination, 2, 0)
+	requireCost(t, 2*us, barrier, cost.Network{RanksPerNode: 2, Notice: us, LocalOverhead: time.Hour, LocalReceive: time.Hour})
 }
 
 // Number by number, what there is beside the plans.
@@ -81,7 +123,7 @@ func TestRowErrors(t *testing.T) {
 	_, err = cost.Row([]schedule.Call{call}, 0, cost.Network{})
 	require.ErrorAs(t, err, &argument)
 	var network *cost.NetworkError
-	for _, bad := range []cost.Network{{Wake: -1}, {Call: -1}, {Notice: -1}, {Slot: -1}} {
+	for _, bad := range []cost.Network{{Wake: -1}, {Call: -1}, {Notice: -1}, {Slot: -1}, {Telling: -1}} {
 		_, err = cost.Row([]schedule.Call{call}, 1, bad)
 		require.ErrorAs(t, err, &network)
 	}

@@ -2,7 +2,6 @@ package cost
 
 import (
 	"math"
-	"slices"
 	"time"
 
 	"github.com/weft-go/weft/collective/schedule"
@@ -20,8 +19,11 @@ type run struct {
 	nodes   []node
 	queue   queue
 	there   map[uint64]float64 // when what a rank awaits, or will, was there
-	// told is, by call in a row, what each rank hears from others when those are done with it.
-	told [][][]int32
+	// numbers is how many numbers a call has for what goes from one rank to another.
+	numbers int
+	// released has, by call in a row, the ranks from which each hears when they are done with
+	// it, or nil if no rank says so.
+	released [][][]int32
 }
 
 type rank struct {
@@ -63,18 +65,6 @@ type step struct {
 	bytes  float64 // of Dst
 	// notice: it is one that costs Network.Notice.
 	notice bool
-}
-
-// inBytes appends the steps of a plan.
-func inBytes(all []step, steps []schedule.Step, element int) []step {
-	all = slices.Grow(all, len(steps))
-	for i := range steps {
-		s := &steps[i]
-		all = append(all, step{
-			action: s.Action, peer: int32(s.Peer), number: int32(s.Number), bytes: float64(s.Dst.Length) * float64(element),
-		})
-	}
-	return all
 }
 
 func newRun(size, first, ranks int, network Network) *run {
@@ -196,14 +186,18 @@ func (r *run) begin(i int, s *step) {
 	me.under++
 	peer := int(s.peer)
 	local := r.local(i, peer)
+	loud := r.Telling > 0 && r.size > r.Telling && s.action == schedule.Put
 	to := (peer - r.first + r.size) % len(r.ranks)
 	from, far := r.counterpart(r.first+i, peer, r.first+to)
 	e := event{
-		rank: int32(to), put: true, key: awaitKey(to, from, int(s.number)), bytes: s.bytes, local: local, from: int32(i),
+		rank: int32(to), put: true, key: awaitKey(to, from, int(s.number)), bytes: s.bytes, local: local, loud: loud, from: int32(i),
 		order: uint64(to%r.RanksPerNode)<<40 | uint64(far)<<20 | uint64(s.number),
 	}
 	if !local {
 		r.busy(i, float64(r.Overhead))
+		if loud {
+			r.busy(i, float64(r.Overhead))
+		}
 		link, bandwidth := r.link(i)
 		start := max(me.now, link.out)
 		link.out = start + seconds(s.bytes/bandwidth)
@@ -214,6 +208,9 @@ func (r *run) begin(i int, s *step) {
 	overhead := r.LocalOverhead
 	if s.notice {
 		overhead = r.Notice
+	}
+	if loud {
+		r.busy(i, float64(r.Notice))
 	}
 	if r.LocalByCore {
 		r.busy(i, float64(overhead)+seconds(s.bytes/r.LocalBandwidth))
@@ -262,15 +259,23 @@ func (r *run) arrive(e event) {
 		at = max(at, to.local.in) + seconds(e.bytes/r.LocalBandwidth)
 		to.local.in = at
 	}
+	known := at
+	if !e.local {
+		known += float64(r.Acknowledge)
+	}
+	if e.loud {
+		// What it takes the rank to say so was in the begin of the put.
+		latency := r.Latency
+		if e.local {
+			latency = r.LocalLatency
+		}
+		at = known + float64(latency)
+	}
 	r.there[e.key] = at
 	if to.waits == e.key {
 		to.waits = 0
 		to.woken = true
 		r.queue.push(r.going(int(e.rank), max(at, to.now)))
-	}
-	known := at
-	if !e.local {
-		known += float64(r.Acknowledge)
 	}
 	from := &r.ranks[e.from]
 	from.settled = max(from.settled, known)

@@ -84,6 +84,34 @@ func TestRanksMeasure(t *testing.T) {
 	}
 }
 
+// What the provider does not do is told case by case, and the others are measured.
+func TestProviderIsMeasured(t *testing.T) {
+	offered := func(provider string, cases []Case) ([]bench.Sample, []string) {
+		for i := range cases {
+			cases[i].Algorithm = schedule.Provider
+		}
+		samples, why, err := ranksOf(t, provider, 3).MeasureOffered(context.Background(), cases)
+		require.NoError(t, err)
+		require.Len(t, samples, len(cases))
+		require.Len(t, why, len(cases))
+		return samples, why
+	}
+	samples, why := offered("shm", collectives(400, 3))
+	for i := range samples {
+		require.Zero(t, samples[i])
+		require.Contains(t, why[i], "shm does no such")
+	}
+	samples, why = offered("tcp", collectives(400, 3))
+	done := 0
+	for i := range samples {
+		require.Equal(t, why[i] == "", samples[i].Operations == 3, "%+v %q", samples[i], why[i])
+		if why[i] == "" {
+			done++
+		}
+	}
+	require.Positive(t, done)
+}
+
 func TestOpenMPIMeasures(t *testing.T) {
 	testenv.Need(t, "openmpi", MissingMPI())
 	m := OpenMPI{Folder: t.TempDir(), Size: 3, Time: time.Millisecond, Limit: generous}

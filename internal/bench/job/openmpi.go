@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -79,8 +80,15 @@ func (m OpenMPI) run(ctx context.Context, name string, args []string) (string, e
 	}
 	ctx, stop := limited(ctx, m.Limit)
 	defer stop()
+	// Whoever waits yields its core where there are more ranks than cores, as weft's ranks do.
+	// mpirun does so by itself, but where it sees fewer cores than Go it does it too early.
+	yields := "0"
+	if m.Size > runtime.NumCPU() {
+		yields = "1"
+	}
 	run := exec.CommandContext(ctx, "mpirun", append([]string{
-		"--allow-run-as-root", "--bind-to", "none", "--oversubscribe", "-n", strconv.Itoa(m.Size), program,
+		"--allow-run-as-root", "--bind-to", "none", "--oversubscribe", "--mca", "mpi_yield_when_idle", yields,
+		"-n", strconv.Itoa(m.Size), program,
 	}, args...)...)
 	// mpirun ends its ranks when it is told to end, not when it is killed.
 	run.Cancel = func() error { return run.Process.Signal(os.Interrupt) }

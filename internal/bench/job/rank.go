@@ -9,9 +9,12 @@ import (
 	"os"
 	"runtime/pprof"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/weft-go/weft/bootstrap"
+	"github.com/weft-go/weft/collective"
+	"github.com/weft-go/weft/collective/schedule"
 	"github.com/weft-go/weft/comm"
 	"github.com/weft-go/weft/efa"
 )
@@ -34,9 +37,12 @@ func profile(name string) (stop func(), err error) {
 	}, nil
 }
 
+// notOffered begins the line of a case that the provider does not do.
+const notOffered = "- "
+
 // Play is a rank of a job that meets in a folder. Rank 0 prints a line for each case: the
 // seconds of one call, the mean of all and the median of equal parts, and how many calls
-// there were. The arguments are those that Ranks gives: provider, folder, rank, size,
+// there were, or why the provider does not do it. The arguments are those that Ranks gives: provider, folder, rank, size,
 // microseconds for a case, and the cases.
 func Play(args []string, stdout io.Writer) (err error) {
 	const words, numbers = 2, 3
@@ -86,6 +92,16 @@ func Play(args []string, stdout io.Writer) (err error) {
 	}
 	for _, c := range cases {
 		s, err := measure(ctx, world, c, limit)
+		var argument *collective.ArgumentError
+		if c.Algorithm == schedule.Provider && errors.As(err, &argument) {
+			// No rank has begun anything.
+			if rank == 0 {
+				if _, err := fmt.Fprintln(stdout, notOffered+strings.Join(strings.Fields(argument.Error()), " ")); err != nil {
+					return err
+				}
+			}
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("%v: %w", c, err)
 		}

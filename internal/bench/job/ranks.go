@@ -55,10 +55,52 @@ func (e *RankError) Error() string {
 func (e *RankError) Unwrap() error { return e.Err }
 
 // Measure has the job measure cases, and returns a sample for each.
-func (r Ranks) Measure(ctx context.Context, cases []Case) (samples []bench.Sample, err error) {
-	folder, err := os.MkdirTemp(r.Folder, "ranks-")
+func (r Ranks) Measure(ctx context.Context, cases []Case) ([]bench.Sample, error) {
+	text, err := r.run(ctx, cases)
 	if err != nil {
 		return nil, err
+	}
+	return parseSamples(text, len(cases))
+}
+
+// MeasureOffered is Measure of cases by schedule.Provider. Of those that the provider does not
+// do, it returns why; of others that is empty.
+func (r Ranks) MeasureOffered(ctx context.Context, cases []Case) (samples []bench.Sample, why []string, err error) {
+	text, err := r.run(ctx, cases)
+	if err != nil {
+		return nil, nil, err
+	}
+	samples, why = make([]bench.Sample, len(cases)), make([]string, len(cases))
+	var figures []string
+	var offered []int
+	for i, line := range lines(text) {
+		if i >= len(cases) {
+			return nil, nil, fmt.Errorf("more lines of figures than %d cases: %q", len(cases), text)
+		}
+		if reason, is := strings.CutPrefix(line, notOffered); is {
+			why[i] = reason
+			continue
+		}
+		figures, offered = append(figures, line), append(offered, i)
+	}
+	if len(figures) == 0 {
+		return samples, why, nil
+	}
+	parsed, err := parseSamples(strings.Join(figures, "\n"), len(offered))
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, s := range parsed {
+		samples[offered[i]] = s
+	}
+	return samples, why, nil
+}
+
+// run has the job measure cases, and returns what rank 0 prints.
+func (r Ranks) run(ctx context.Context, cases []Case) (text string, err error) {
+	folder, err := os.MkdirTemp(r.Folder, "ranks-")
+	if err != nil {
+		return "", err
 	}
 	defer os.RemoveAll(folder)
 	ctx, stop := limited(ctx, r.Limit)
@@ -109,9 +151,9 @@ func (r Ranks) Measure(ctx context.Context, cases []Case) (samples []bench.Sampl
 		}
 	}
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	return parseSamples(outputs[0].String(), len(cases))
+	return outputs[0].String(), nil
 }
 
 // limited is a context that ends with a *TimeoutError.
@@ -119,9 +161,11 @@ func limited(ctx context.Context, limit time.Duration) (context.Context, context
 	return context.WithTimeoutCause(ctx, limit, &TimeoutError{limit})
 }
 
+func lines(text string) []string { return strings.Split(strings.TrimSpace(text), "\n") }
+
 // parseSamples reads what rank 0 of either job prints: a line for each case.
 func parseSamples(text string, cases int) ([]bench.Sample, error) {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
+	lines := lines(text)
 	if len(lines) != cases {
 		return nil, fmt.Errorf("%d lines of figures for %d cases: %q", len(lines), cases, text)
 	}

@@ -1,6 +1,7 @@
 package survey
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/weft-go/weft/collective"
@@ -64,8 +65,11 @@ func (c Config) newResults() (results []*Result, ignored []job.Case, err error) 
 		for _, ranks := range c.Ranks {
 			for _, bytes := range c.sizesOf(kind) {
 				call, err := callOf(kind, ranks, bytes)
+				if err == nil {
+					err = call.Check()
+				}
 				if err != nil {
-					return nil, nil, err
+					return nil, nil, fmt.Errorf("%v of %s on %d ranks: %w", kind, sizeName(bytes), ranks, err)
 				}
 				one := job.Case{Work: kind.String(), Bytes: bytes}
 				if c.Memory > 0 && one.Memory(ranks) > c.Memory {

@@ -8,10 +8,6 @@ import (
 	"github.com/weft-go/weft/collective/schedule/cost"
 )
 
-// cacheSlot is how long a call may be that has no memory of its own, as in package
-// collective without a Config.
-const cacheSlot = 32 * 4096 / 4
-
 // estimate takes the exchange of two ranks apart. What nothing says that was measured is how
 // much of a put is the work of its two ranks: that is taken to be what a put takes where they
 // follow each other, and the rest to be on its way. Where ranks share cores, what it takes to
@@ -22,13 +18,14 @@ func (s *survey) estimate(bytes, ranks int) (cost.Network, error) {
 	empty := first.Empty.Median()
 	put := max(first.Exchange.Median()-empty, 0.001)
 	work := min(max(first.Stream.Median()-empty, 0), put/2)
+	usual := cost.EFA() // of package collective it says what is the same everywhere
 	n := cost.Network{
 		LocalLatency: duration(put - 2*work), LocalOverhead: duration(work), LocalReceive: duration(work),
 		// The provider that writes from process to process has the one that writes do it.
 		LocalByCore: s.Provider == "shm",
 		ReduceRate:  rate(p.Bytes, p.Combine.Median()), CopyRate: rate(p.Bytes, p.Copy.Median()),
 		RanksPerNode: 2, CoresPerNode: runtime.NumCPU(),
-		Call: duration(empty), Slot: cacheSlot, Handed: true,
+		Call: duration(empty), Slot: usual.Slot, Telling: usual.Telling, Handed: usual.Handed,
 	}
 	if two := s.crowd(2); two != nil {
 		// A rank tells another, and hears of that one.
@@ -89,6 +86,20 @@ func fit(n cost.Network, call schedule.Call, measured float64, worse func(n *cos
 	return n, nil
 }
 
+// calibrates says whether the network is estimated from calls like this one, so that a good
+// prediction of it says little.
+func (s *survey) calibrates(r *Result, algorithm string) bool {
+	crowded := r.Ranks > runtime.NumCPU()
+	switch r.Collective {
+	case schedule.CollectiveBarrier.String():
+		return r.Ranks == 2 || crowded
+	case schedule.CollectiveAllgather.String():
+		// By whatever algorithm, two ranks put to each other what they have.
+		return r.Ranks == 2 || crowded && algorithm == schedule.Direct.String() && s.crowd(r.Ranks).exchanged(r.Bytes) > 0
+	}
+	return false
+}
+
 // crowd is what was found out with so many ranks, or nil.
 func (s *survey) crowd(ranks int) *Crowd {
 	for i := range s.report.Crowds {
@@ -100,8 +111,11 @@ func (s *survey) crowd(ranks int) *Crowd {
 }
 
 // exchanged is what an exchange of so many bytes takes, in microseconds, or 0 if it was not
-// measured.
+// measured. c may be nil.
 func (c *Crowd) exchanged(bytes int) float64 {
+	if c == nil {
+		return 0
+	}
 	for i := range c.Exchanges {
 		if c.Exchanges[i].Bytes == bytes {
 			return c.Exchanges[i].Took.Median()

@@ -13,22 +13,21 @@ import (
 	"github.com/weft-go/weft/internal/bench"
 )
 
-// networks are those that can be reckoned with where they are not.
-var networks = map[string]func() cost.Network{"efa": cost.EFA}
-
-// Reckon says what calls would cost on a network, by each algorithm.
-func Reckon(ctx context.Context, c Config, name string) (*Report, error) {
-	network, known := networks[name]
-	if !known {
-		return nil, fmt.Errorf("no network %q is known, only efa", name)
+// Reckon says what calls would cost on a network, by each algorithm: that of ParseNetwork.
+func Reckon(ctx context.Context, c Config, name, settings string) (*Report, error) {
+	network, err := ParseNetwork(name, settings)
+	if err != nil {
+		return nil, err
 	}
 	c.Algorithms, c.Memory = true, 0
-	report := &Report{Environment: bench.Describe(ctx), Simulated: name}
-	var err error
+	report := &Report{Environment: bench.Describe(ctx), Simulated: name, Assumed: assumed(network)}
+	if settings != "" {
+		report.Simulated += " with " + settings
+	}
 	if report.Results, _, err = c.newResults(); err != nil {
 		return nil, err
 	}
-	if err := reckonAll(ctx, c, network(), report.Results); err != nil {
+	if err := reckonAll(ctx, c, network, report.Results); err != nil {
 		return nil, err
 	}
 	return report, nil

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/weft-go/weft/collective/schedule"
 	"github.com/weft-go/weft/internal/bench"
 )
 
@@ -17,9 +18,11 @@ type Report struct {
 	// Provider is what was measured, or Simulated the network that was reckoned with.
 	Provider  string `json:"provider,omitempty"`
 	Simulated string `json:"simulated,omitempty"`
-	Arena     bool   `json:"arena,omitempty"`    // weft's ranks had their data in arenas
-	OpenMPI   string `json:"open_mpi,omitempty"` // its version
-	Rounds    int    `json:"rounds,omitempty"`
+	// Assumed is what that network was taken to have, by the names of ParseNetwork.
+	Assumed map[string]string `json:"assumed,omitempty"`
+	Arena   bool              `json:"arena,omitempty"`    // weft's ranks had their data in arenas
+	OpenMPI string            `json:"open_mpi,omitempty"` // its version
+	Rounds  int               `json:"rounds,omitempty"`
 	// Seconds is how long each case was measured in each round.
 	Seconds float64 `json:"seconds,omitempty"`
 	// Interrupted is a survey that was ended before all was measured.
@@ -29,6 +32,10 @@ type Report struct {
 	// Crowds are of two ranks, and of as many as there are measured.
 	Crowds  []Crowd   `json:"crowds,omitempty"`
 	Results []*Result `json:"results"`
+	// Predictions is how good those of the simulator are, if it was asked.
+	Predictions *Predictions `json:"predictions,omitempty"`
+	// Table is the one of Choices, in the form of the environment, if that was asked for.
+	Table []string `json:"table,omitempty"`
 	// Missing is what was not measured.
 	Missing []Missing `json:"missing,omitempty"`
 }
@@ -74,9 +81,34 @@ type Result struct {
 	OpenMPI   *Comparison `json:"open_mpi,omitempty"`
 	// Bound is by the alpha-beta-gamma model, from the probes.
 	Bound *Comparison `json:"bound,omitempty"`
-	// Algorithms has each of the collective's, if that was asked for.
+	// Algorithms has each of the collective's, if that was asked for, and behind them the
+	// provider's own, if it has one.
 	Algorithms []Algorithm `json:"algorithms,omitempty"`
 	Failure    string      `json:"failure,omitempty"`
+}
+
+// planned are the algorithms but for the provider's own, of which weft has no plan.
+func (r *Result) planned() []Algorithm {
+	n := slices.IndexFunc(r.Algorithms, func(a Algorithm) bool { return a.Name == schedule.Provider.String() })
+	if n < 0 {
+		return r.Algorithms
+	}
+	return r.Algorithms[:n]
+}
+
+// algorithm is the one of a name, which is added if it is not there.
+func (r *Result) algorithm(name string) *Algorithm {
+	for i := range r.Algorithms {
+		if r.Algorithms[i].Name == name {
+			return &r.Algorithms[i]
+		}
+	}
+	r.Algorithms = append(r.Algorithms, Algorithm{Name: name})
+	return &r.Algorithms[len(r.Algorithms)-1]
+}
+
+func (r *Result) drop(name string) {
+	r.Algorithms = slices.DeleteFunc(r.Algorithms, func(a Algorithm) bool { return a.Name == name })
 }
 
 // Comparison is what weft was compared with.
@@ -93,6 +125,17 @@ type Algorithm struct {
 	Name      string  `json:"name"`
 	Weft      Series  `json:"weft_us,omitempty"`
 	Predicted float64 `json:"predicted_us,omitempty"`
+	// Calibrating: what the simulator knows of the network is from calls like this one.
+	Calibrating bool `json:"calibrating,omitempty"`
+}
+
+// Predictions counts those that are within 30 % of what was measured: of all, and of those
+// that say something, as the simulator does not have its network from calls like them.
+type Predictions struct {
+	Near       int `json:"near"`
+	All        int `json:"all"`
+	NearOthers int `json:"near_without_calibrating"`
+	Others     int `json:"all_without_calibrating"`
 }
 
 // Missing says what was not measured, and how often it was to be.
@@ -120,6 +163,32 @@ const within = 0.3
 func (a Algorithm) near() bool {
 	r := a.Predicted / a.Weft.Median()
 	return r >= 1-within && r <= 1+within
+}
+
+// judge is nil without predictions.
+func (r *Report) judge() *Predictions {
+	var p Predictions
+	for _, one := range r.Results {
+		for _, a := range one.Algorithms {
+			if a.Predicted == 0 {
+				continue
+			}
+			near := 0
+			if a.near() {
+				near = 1
+			}
+			p.All++
+			p.Near += near
+			if !a.Calibrating {
+				p.Others++
+				p.NearOthers += near
+			}
+		}
+	}
+	if p.All == 0 {
+		return nil
+	}
+	return &p
 }
 
 // compare is nil if there is nothing to compare with.

@@ -2,7 +2,6 @@ package survey
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -23,8 +22,17 @@ type survey struct {
 	// openMPI: it is there.
 	openMPI     bool
 	steps, done int
+	// notProvided are those that the provider does not do.
+	notProvided map[*Result]bool
 	// estimates are those of bytes and ranks.
 	estimates map[[2]int]cost.Network
+}
+
+// MemoryError says that there is too little memory for anything that was to be measured.
+type MemoryError struct{ Memory int }
+
+func (e *MemoryError) Error() string {
+	return fmt.Sprintf("the ranks may use %s of memory together, and nothing of what was asked for takes so little", sizeName(e.Memory))
 }
 
 // Run measures. What fails is in the report; the error is that of ctx, or of this machine.
@@ -41,6 +49,9 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	var ignored []job.Case
 	if s.report.Results, ignored, err = c.newResults(); err != nil {
 		return nil, err
+	}
+	if len(s.report.Results) == 0 {
+		return nil, &MemoryError{c.Memory}
 	}
 	for _, one := range ignored {
 		s.report.missing(fmt.Sprintf("%s of %s", one.Work, sizeName(one.Bytes)), fmt.Sprintf("the ranks may use %s of memory together", sizeName(c.Memory)), 1)
@@ -114,6 +125,9 @@ func (s *survey) round(ctx context.Context, groups [][]*Result) error {
 		if err := s.measureWeft(ctx, group); err != nil {
 			return err
 		}
+		if err := s.measureProvider(ctx, group); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -161,7 +175,7 @@ func (s *survey) measureWeft(ctx context.Context, group []*Result) error {
 	var cases []job.Case
 	for _, r := range group {
 		cases = append(cases, job.Case{Work: r.Collective, Bytes: r.Bytes, Arena: s.Arena})
-		for _, a := range r.Algorithms {
+		for _, a := range r.planned() {
 			algorithm, err := schedule.ParseAlgorithm(a.Name)
 			if err != nil {
 				return err
@@ -182,10 +196,49 @@ func (s *survey) measureWeft(ctx context.Context, group []*Result) error {
 	for _, r := range group {
 		r.Weft, r.Calls = append(r.Weft, micros(samples[0])), append(r.Calls, samples[0].Operations)
 		samples = samples[1:]
-		for i := range r.Algorithms {
-			r.Algorithms[i].Weft = append(r.Algorithms[i].Weft, micros(samples[i]))
+		algorithms := r.planned()
+		for i := range algorithms {
+			algorithms[i].Weft = append(algorithms[i].Weft, micros(samples[i]))
 		}
-		samples = samples[len(r.Algorithms):]
+		samples = samples[len(algorithms):]
+	}
+	return nil
+}
+
+// measureProvider has the provider's own collectives do what weft's algorithms do, as one more
+// of those. That is a job of its own: its failure is not one of weft's.
+func (s *survey) measureProvider(ctx context.Context, group []*Result) error {
+	if !s.Algorithms || group[0].Failure != "" {
+		return nil
+	}
+	// What it has not done once it is not asked for again.
+	asked := slices.DeleteFunc(slices.Clone(group), func(r *Result) bool { return s.notProvided[r] })
+	if len(asked) == 0 {
+		return nil
+	}
+	cases := make([]job.Case, len(asked))
+	for i, r := range asked {
+		cases[i] = job.Case{Work: r.Collective, Algorithm: schedule.Provider, Bytes: r.Bytes, Arena: s.Arena}
+	}
+	samples, why, err := s.ranks(group[0].Ranks, len(cases)).MeasureOffered(ctx, cases)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	for i, r := range asked {
+		var reason string
+		if err != nil {
+			reason = err.Error()
+		} else if reason = why[i]; reason == "" {
+			a := r.algorithm(schedule.Provider.String())
+			a.Weft = append(a.Weft, micros(samples[i]))
+			continue
+		}
+		r.drop(schedule.Provider.String())
+		if s.notProvided == nil {
+			s.notProvided = make(map[*Result]bool)
+		}
+		s.notProvided[r] = true
+		s.report.missing("the provider's own "+r.Collective, reason, s.Rounds)
 	}
 	return nil
 }
@@ -215,14 +268,16 @@ func (s *survey) conclude() {
 			r.Failure = err.Error()
 		}
 		if s.Simulate {
-			for i := range r.Algorithms {
-				a := &r.Algorithms[i]
-				predicted, err := s.predict(r, a.Name)
-				if err != nil {
-					r.Failure = errors.Join(errors.New(r.Failure), err).Error()
+			algorithms := r.planned()
+			for i := range algorithms {
+				a := &algorithms[i]
+				var err error
+				if a.Predicted, err = s.predict(r, a.Name); err != nil {
+					r.Failure = err.Error()
 				}
-				a.Predicted = predicted
+				a.Calibrating = s.calibrates(r, a.Name)
 			}
 		}
 	}
+	s.report.Predictions = s.report.judge()
 }

@@ -90,23 +90,12 @@ func (c *Comparison) cells() []string {
 
 // printAlgorithms prints what was measured of each, and how well it was predicted.
 func (r *Report) printAlgorithms(w io.Writer) error {
-	predicted, near := 0, 0
-	for _, one := range r.Results {
-		for _, a := range one.Algorithms {
-			if a.Predicted > 0 {
-				predicted++
-				if a.near() {
-					near++
-				}
-			}
-		}
-	}
 	if !slices.ContainsFunc(r.Results, func(one *Result) bool { return len(one.Algorithms) > 0 }) {
 		return nil
 	}
 	fmt.Fprintln(w)
-	head := "collective,ranks,bytes,algorithm,weft us"
-	if predicted > 0 {
+	head, predictions := "collective,ranks,bytes,algorithm,weft us", r.judge()
+	if predictions != nil {
 		head += ",predicted us,ratio,"
 	}
 	err := rows(w, head, func(row func(...string)) {
@@ -118,14 +107,20 @@ func (r *Report) printAlgorithms(w io.Writer) error {
 					if a.near() {
 						verdict = "near"
 					}
+					if a.Calibrating {
+						verdict += ", calibrating"
+					}
 					cells = append(cells, figure(a.Predicted), fmt.Sprintf("%.2f", a.Predicted/a.Weft.Median()), verdict)
+				} else if predictions != nil {
+					cells = append(cells, "-", "-", "")
 				}
 				row(cells...)
 			}
 		}
 	})
-	if predicted > 0 {
-		fmt.Fprintf(w, "%d of %d predictions are within %.0f %% of what was measured\n", near, predicted, within*100)
+	if p := predictions; p != nil {
+		fmt.Fprintf(w, "%d of %d predictions are within %.0f %% of what was measured; without the calls that calibrate the simulator, %d of %d\n",
+			p.Near, p.All, within*100, p.NearOthers, p.Others)
 	}
 	return err
 }

@@ -1,0 +1,138 @@
+package cost
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/weft-go/weft/collective/schedule"
+)
+
+// What ranks tell each other beside the plans, by the last numbers of a call: that they are
+// ready for it, and that they are done with it and can be put to again.
+const (
+	ready = -1
+	done  = -2
+	// told is how many numbers these are.
+	told = 2
+	// ahead is how many calls later that counts, and how often it is said: what else goes
+	// from rank to rank says it, too.
+	ahead = 2
+)
+
+// add appends a call, the nth of a row, to what the ranks do: its plan, and what package
+// collective does beside that.
+func (r *run) add(call schedule.Call, element, nth int) error {
+	scratch, err := call.MostScratch()
+	if err != nil {
+		return err
+	}
+	output := outputOf(call)
+	large := r.Slot > 0 && (output+scratch)*element > r.Slot
+	// Large calls, and barriers, have nothing in the slots.
+	releases := nth%ahead == ahead-1 && !large && call.Collective != schedule.CollectiveBarrier
+	r.released = append(r.released, nil)
+	if releases {
+		r.released[nth] = make([][]int32, call.Size)
+	}
+	first, end := nth*r.numbers, (nth+1)*r.numbers
+	for i := range r.ranks {
+		me, rank := &r.ranks[i], r.first+i
+		plan, err := call.Plan(rank)
+		if err != nil {
+			return err
+		}
+		me.steps = slices.Grow(me.steps, len(plan.Steps)+told)
+		notice := func(action schedule.Action, peer int32, number int) {
+			me.steps = append(me.steps, step{action: action, peer: peer, number: int32(number), notice: true})
+		}
+		me.steps = append(me.steps, step{action: entered})
+		if nth >= ahead && r.released[nth-ahead] != nil {
+			for _, peer := range r.released[nth-ahead][rank] {
+				notice(schedule.Await, peer, first-(ahead-1)*r.numbers+done)
+			}
+		}
+		if large {
+			for _, peer := range peersOf(plan, schedule.Await) {
+				notice(schedule.Signal, peer, end+ready)
+			}
+		}
+		for j := range plan.Steps {
+			s := &plan.Steps[j]
+			if most := r.numbers - told; s.Number >= most {
+				return &schedule.ArgumentError{Name: "number of puts to a rank", Value: s.Number + 1, Want: fmt.Sprintf("up to %d", most)}
+			}
+			if large && s.Action == schedule.Put && s.Number == 0 {
+				notice(schedule.Await, int32(s.Peer), end+ready)
+			}
+			me.steps = append(me.steps, step{
+				action: s.Action, peer: int32(s.Peer), number: int32(first + s.Number),
+				bytes: float64(s.Dst.Length) * float64(element), notice: call.Collective == schedule.CollectiveBarrier,
+			})
+		}
+		if releases {
+			targets := peersOf(plan, schedule.Put)
+			for _, peer := range peersOf(plan, schedule.Await) {
+				if !slices.Contains(targets, peer) {
+					notice(schedule.Signal, peer, end+done)
+					r.released[nth][peer] = append(r.released[nth][peer], int32(rank))
+				}
+			}
+		}
+		handed, err := r.hands(call, rank, large)
+		if err != nil {
+			return err
+		}
+		if handed {
+			// When all that the rank puts is there.
+			me.steps = append(me.steps, step{action: schedule.Settle}, step{action: schedule.Copy, bytes: float64(output) * float64(element)})
+		}
+		me.steps = append(me.steps, step{action: ended})
+	}
+	return nil
+}
+
+// hands says whether a rank copies a result to the caller. The ranks of a large call combine
+// it where the caller wants it, unless others put there.
+func (r *run) hands(call schedule.Call, rank int, large bool) (bool, error) {
+	if !r.Handed || !has(call, rank) {
+		return false, nil
+	}
+	if !large {
+		return true, nil
+	}
+	return call.Targeted(rank)
+}
+
+// peersOf are those with whom a rank does something.
+func peersOf(plan schedule.Plan, action schedule.Action) (peers []int32) {
+	seen := make(map[int]bool)
+	for _, s := range plan.Steps {
+		if s.Action == action && !seen[s.Peer] {
+			seen[s.Peer] = true
+			peers = append(peers, int32(s.Peer))
+		}
+	}
+	return peers
+}
+
+// outputOf is the longest Output of a rank, in units.
+func outputOf(call schedule.Call) int {
+	switch call.Collective {
+	case schedule.CollectiveGather, schedule.CollectiveAllgather, schedule.CollectiveAlltoall:
+		return call.Size * call.Length
+	}
+	return call.Length
+}
+
+// has says whether a rank gets a result.
+func has(call schedule.Call, rank int) bool {
+	switch call.Collective {
+	case schedule.CollectiveBarrier:
+		return false
+	case schedule.CollectiveReduce, schedule.CollectiveGather:
+		return rank == call.Root
+	case schedule.CollectiveBcast:
+		return rank != call.Root
+	}
+	return true
+}
