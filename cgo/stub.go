@@ -249,11 +249,8 @@ type Hints struct {
 	MRMode             int32
 	TrafficClass       uint32
 	DomainCaps         uint64
-	DomainMode         uint64
 	TxCaps             uint64
 	RxCaps             uint64
-	TxMode             uint64
-	RxMode             uint64
 	TxOrder            uint64
 	RxOrder            uint64
 	TxCompletionOrder  uint64
