@@ -84,7 +84,7 @@ const (
 	OptionEFASendInOrder  BoolOption = BoolOption(cgo.OptEFASendInOrder)
 	OptionEFAWriteInOrder BoolOption = BoolOption(cgo.OptEFAWriteInOrder)
 	// OptionEFAHomogeneousPeers promises that all peers have the same device
-	// and version, which saves a handshake (FI_OPT_EFA_HOMOGENEOUS_PEERS, 2.1).
+	// and version, which saves a handshake (FI_OPT_EFA_HOMOGENEOUS_PEERS, 2.2).
 	OptionEFAHomogeneousPeers BoolOption = BoolOption(cgo.OptEFAHomogeneousPeers)
 )
 
