@@ -68,6 +68,8 @@ const (
 	// FI_HMEM_HOST_ALLOC).
 	RegionDeviceOnly RegionFlags = RegionFlags(cgo.RegionDeviceOnly)
 	RegionHostMapped RegionFlags = RegionFlags(cgo.RegionHostMapped)
+
+	regionFlags = RegionEvents | RegionPersistent | RegionDeviceOnly | RegionHostMapped
 )
 
 // Register makes buf known to the domain for sending and receiving. It is pinned
@@ -142,6 +144,8 @@ func (r *Region) check(c RegionConfig) error {
 		return r.domain.invalidRegion("a region has at most " + strconv.Itoa(most) + " buffers here, not " + strconv.Itoa(n))
 	case !r.access.known():
 		return r.domain.invalidRegion("there is no such access: " + c.Access.String())
+	case c.Flags&^regionFlags != 0:
+		return r.domain.invalidRegion("there are no such flags: 0x" + strconv.FormatUint(uint64(c.Flags&^regionFlags), 16))
 	case c.Offset != 0:
 		return r.domain.invalidRegion("the offset of a region must be 0")
 	}
