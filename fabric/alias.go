@@ -20,7 +20,7 @@ const (
 func (d Direction) defaultFlags() OpFlags {
 	switch d {
 	case Sending:
-		return WithCompletion | InjectComplete | TransmitComplete | DeliveryComplete
+		return WithCompletion | completionLevels
 	case Receiving:
 		return WithCompletion
 	}
@@ -48,9 +48,9 @@ func (e *Endpoint) OperationFlags(d Direction) (OpFlags, error) {
 }
 
 // SetOperationFlags sets the flags of operations that are posted without flags:
-// for Sending WithCompletion, InjectComplete, TransmitComplete and
-// DeliveryComplete, for Receiving WithCompletion. It takes effect for operations
-// posted later.
+// for Sending WithCompletion and those that say what a completion means, from
+// InjectComplete to CommitComplete, for Receiving WithCompletion. It takes effect for
+// operations posted later.
 //
 // Implements: int fi_control(...)
 func (e *Endpoint) SetOperationFlags(d Direction, flags OpFlags) error {

@@ -94,6 +94,15 @@ const (
 	InjectComplete   OpFlags = OpFlags(cgo.FlagInjectComplete)
 	TransmitComplete OpFlags = OpFlags(cgo.FlagTransmitComplete)
 	DeliveryComplete OpFlags = OpFlags(cgo.FlagDeliveryComplete)
+	// MatchComplete and CommitComplete are for hardware that has them: that a
+	// receive of the peer's has taken the message, that what was written is in
+	// persistent memory (FI_MATCH_COMPLETE, FI_COMMIT_COMPLETE). Providers that do
+	// not have them refuse the operation, or take it as one without; ask for them in
+	// Hints.SendFlags, and none is found that cannot.
+	MatchComplete  OpFlags = OpFlags(cgo.FlagMatchComplete)
+	CommitComplete OpFlags = OpFlags(cgo.FlagCommitComplete)
+	// completionLevels say what a completion means.
+	completionLevels = InjectComplete | TransmitComplete | DeliveryComplete | MatchComplete | CommitComplete
 	// MultiReceive lets one receive take message after message into its buffer
 	// until less than OptionMinMultiReceive is left (FI_MULTI_RECV). Each has a
 	// completion with its Offset. The last one says Released, and may be one of
