@@ -139,7 +139,7 @@ const (
 // V is one.
 //
 // Implements: int fi_new(void)
-func (v V) V() { C.fi_new() }
+func (v V) V() { C.fi_new(C.FI_A) }
 
 // Implements: int fi_alias(struct fid *fid)
 type T int
@@ -154,7 +154,10 @@ type T int
 	require.ErrorContains(t, err, "fi_last (fabric.h) is not bound, and reasons.txt does not say why")
 	require.ErrorContains(t, err, "75.0 % is bound")
 
-	write(t, root, map[string]string{"scripts/coverage/reasons.txt": "providers/*: internal: of providers\nfi_la*: deprecated: of old\n"})
+	require.ErrorContains(t, err, "FI_B (fabric.h) is not in package cgo, and reasons.txt does not say why")
+
+	write(t, root, map[string]string{"scripts/coverage/reasons.txt": "providers/*: internal: of providers\nfi_la*: deprecated: of old\n" +
+		"FI_B: left out: of no use\nFI_M*: otherwise: as a number\nFI_X_H: internal: guards\n"})
 	require.NoError(t, run(root, rdma, output))
 	text, err := os.ReadFile(output)
 	require.NoError(t, err)
@@ -168,6 +171,9 @@ type T int
 		"| fi_hidden | internal: of providers |",
 		"| providers/p.h | 1 | 0 | 0 | 1 | 0 | - |",
 		"| fi_new | cgo.V.V |",
+		"| fabric.h | 5 | 1 | 4 |",
+		"| FI_B | left out: of no use |",
+		`| FI_M\* | otherwise: as a number |`,
 	} {
 		require.Contains(t, string(text), want)
 	}
