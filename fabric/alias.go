@@ -15,6 +15,11 @@ const (
 	Receiving Direction = Direction(cgo.BindReceive)  // FI_RECV
 )
 
+// String is libfabric's name.
+func (d Direction) String() string {
+	return names[Direction]{Sending: "FI_TRANSMIT", Receiving: "FI_RECV"}.of(d)
+}
+
 // defaultFlags are those that may hold for all operations of a direction: the
 // others belong to single operations, which are accounted for by them.
 func (d Direction) defaultFlags() OpFlags {

@@ -189,7 +189,17 @@ const (
 func (o Order) String() string { return words(cgo.WordsOrder, uint64(o)) }
 
 // String lists the set in libfabric's words (fi_tostr).
-func (f OpFlags) String() string { return words(cgo.WordsOpFlags, uint64(f)) }
+func (f OpFlags) String() string {
+	rest := f &^ CommitComplete // which fi_tostr leaves out
+	switch text := words(cgo.WordsOpFlags, uint64(rest)); {
+	case rest == f:
+		return text
+	case rest == 0:
+		return "FI_COMMIT_COMPLETE"
+	default:
+		return text + ", FI_COMMIT_COMPLETE"
+	}
+}
 
 // words are libfabric's for a value, with "none" for a set of no bits.
 func words(v cgo.Vocabulary, value uint64) string {

@@ -81,8 +81,10 @@ const (
 	// (FI_REMOTE_CQ_DATA). How many of its bits is the provider's to say. OpRead
 	// and OpAtomicInject have none.
 	Immediate OpFlags = OpFlags(cgo.FlagImmediate)
-	// WithCompletion asks for a completion where the endpoint was opened to
-	// have them only on request (FI_COMPLETION).
+	// WithCompletion asks for a completion (FI_COMPLETION). All kinds but the
+	// injected ones have one without it: weft binds no queue for completions on
+	// request (FI_SELECTIVE_COMPLETION), because it is by its completion that an
+	// operation gives its memory and its place back.
 	WithCompletion OpFlags = OpFlags(cgo.FlagCompletion)
 	// Fence holds the operation back until those before it to the same peer are
 	// complete (FI_FENCE).
@@ -188,6 +190,11 @@ const (
 	Posted                // the device has it
 	Failed                // not posted, and Err says why
 )
+
+// String is the result in a word.
+func (r Result) String() string {
+	return names[Result]{Refused: "refused", Posted: "posted", Failed: "failed"}.of(r)
+}
 
 // Completion is the end of one operation, one message of a MultiReceive, or a
 // peer's write with an immediate.

@@ -100,6 +100,14 @@ const (
 	PeerToPeerDisabled  PeerToPeer = PeerToPeer(cgo.PeerToPeerDisabled)  // never
 )
 
+// String is libfabric's name.
+func (p PeerToPeer) String() string {
+	return names[PeerToPeer]{
+		PeerToPeerEnabled: "FI_HMEM_P2P_ENABLED", PeerToPeerRequired: "FI_HMEM_P2P_REQUIRED",
+		PeerToPeerPreferred: "FI_HMEM_P2P_PREFERRED", PeerToPeerDisabled: "FI_HMEM_P2P_DISABLED",
+	}.of(p)
+}
+
 // optionNames are libfabric's.
 var optionNames = names[cgo.Option]{
 	cgo.OptMinMultiReceive: "FI_OPT_MIN_MULTI_RECV", cgo.OptConnectionData: "FI_OPT_CM_DATA_SIZE",

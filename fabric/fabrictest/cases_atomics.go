@@ -311,7 +311,7 @@ func wideTypes(t *trial) {
 // wideValues are two values of a type, in the bytes of this machine. A long double
 // has 10 bytes on x86-64, and zeros behind: 1.0 and 2.0.
 func wideValues(kind fabric.DataType) (one, other []byte) {
-	one, other = counting(kind.Size()), counting(kind.Size()+1)[1:]
+	one, other = counting(kind.Size()), counting(kind.Size() + 1)[1:]
 	if kind == fabric.LongDouble || kind == fabric.LongDoubleCpx {
 		clear(one)
 		clear(other)
