@@ -21,7 +21,7 @@ var atomicCases = []named{
 	{"float64", floats[float64]},
 	{"complex64", func(t *trial) { everyOperation(t, arithmetic[complex64](), equality[complex64]()) }},
 	{"complex128", func(t *trial) { everyOperation(t, arithmetic[complex128](), equality[complex128]()) }},
-	{"without a Go type", wideTypes},
+	{"other types", wideTypes},
 }
 
 type integer interface {
