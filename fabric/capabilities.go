@@ -190,14 +190,14 @@ func (o Order) String() string { return words(cgo.WordsOrder, uint64(o)) }
 
 // String lists the set in libfabric's words (fi_tostr).
 func (f OpFlags) String() string {
-	rest := f &^ CommitComplete // which fi_tostr leaves out
-	switch text := words(cgo.WordsOpFlags, uint64(rest)); {
-	case rest == f:
-		return text
-	case rest == 0:
+	const unsaid = CommitComplete // fi_tostr leaves it out
+	switch rest := f &^ unsaid; rest {
+	case f:
+		return words(cgo.WordsOpFlags, uint64(f))
+	case 0:
 		return "FI_COMMIT_COMPLETE"
 	default:
-		return text + ", FI_COMMIT_COMPLETE"
+		return words(cgo.WordsOpFlags, uint64(rest)) + ", FI_COMMIT_COMPLETE"
 	}
 }
 
