@@ -99,7 +99,7 @@ func unexplained(constants []constant) error {
 	var problems []error
 	for _, c := range constants {
 		if !c.bound && c.reason == nil {
-			problems = append(problems, fmt.Errorf("%s (%s) is not in package cgo, and reasons.txt does not say why", c.name, c.header))
+			problems = append(problems, fmt.Errorf("%s (%s) is not in package cgo, and numbers.txt does not say why", c.name, c.header))
 		}
 	}
 	return errors.Join(problems...)

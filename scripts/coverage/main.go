@@ -2,7 +2,7 @@
 // of the installed headers and the "Implements:" lines of packages cgo and
 // fabric, and writes docs/coverage.md. Functions that are not bound stand there
 // with the reason that reasons.txt gives, and so do the flags, modes and other numbers
-// of the headers that package cgo does not name.
+// of the headers that package cgo does not name, with that of numbers.txt.
 //
 // It fails if a function is claimed that cgo never calls, if a function has
 // neither a binding nor a reason, and a number neither, and if less than 95 % is bound of what is
@@ -69,7 +69,11 @@ func look(root, headers string) (*coverage, error) {
 	if err != nil {
 		return nil, err
 	}
-	explain(constants, sources.named, reasons)
+	why, err := readReasons(filepath.Join(root, "scripts", "coverage", "numbers.txt"))
+	if err != nil {
+		return nil, err
+	}
+	explain(constants, sources.named, why)
 	c := cover(version, functions, sources, reasons)
 	c.constants = constants
 	return c, nil
