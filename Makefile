@@ -79,7 +79,7 @@ test-hosts: testreport ## run the tests between hosts, which are network namespa
 
 # Tests of processes that are killed, cut off or written in C: what happens there
 # happens in the other process, and with the race detector they take long.
-OTHERS := -skip='^Test(Interop|ClosePrograms|UnknownPeer|UnknownPeerOfDatagrams|UnknownPeerOfContexts|DeferredAtomicsOfVectors|HostVanishes|PeerIsRestarted|PeerIsKilled|PeerIsKilledInLongWrite|ShmLostPeers|ReceiverIsKilled|SenderIsKilled|ReceiverIsInterrupted|SenderIsInterrupted|ScriptsOnEachProvider|RankIsKilled|Processes|Ring|Faults|ScriptWithoutNamespaces|TrainingByMpirun|BenchScripts|BenchIsInterrupted|BenchShowsProgressOnTerminal|RanksMeasure|OpenMPIMeasures|JobFails|DocPrograms|DocShell|BrowserDrawsPlots|ProviderIsMeasured)$$'
+OTHERS := -skip='^Test(Interop|ClosePrograms|UnknownPeer|UnknownPeerOfDatagrams|UnknownPeerOfContexts|DeferredAtomicsOfVectors|HostVanishes|PeerIsRestarted|PeerIsKilled|PeerIsKilledInLongWrite|ShmLostPeers|ReceiverIsKilled|SenderIsKilled|ReceiverIsInterrupted|SenderIsInterrupted|ScriptsOnEachProvider|RankIsKilled|Processes|Ring|Faults|ScriptWithoutNamespaces|TrainingByMpirun|BenchScripts|BenchIsInterrupted|BenchShowsProgressOnTerminal|RanksMeasure|OpenMPIMeasures|JobFails|DocPrograms|DocShell|BrowserDrawsPlots|ProviderIsMeasured|AddressVectorOfTwoProcesses)$$'
 
 # The code in Go is the same for all providers but for how it waits: of these, on sockets
 # it blocks, and on shm it spins, or naps.

@@ -21,8 +21,7 @@ type Hints struct {
 	ResourceManagement, AVType           uint32
 	MRMode                               int32
 	TrafficClass                         uint32
-	DomainCaps, DomainMode               uint64
-	TxCaps, RxCaps, TxMode, RxMode       uint64
+	DomainCaps, TxCaps, RxCaps           uint64
 	TxOrder, RxOrder                     uint64
 	TxCompletionOrder, RxCompletionOrder uint64
 	TxFlags, RxFlags                     uint64
@@ -64,19 +63,16 @@ func cBytes(b []byte) (unsafe.Pointer, C.uint64_t) {
 // Implements: int fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints, struct fi_info **info)
 // Implements: struct fi_info *fi_allocinfo(void)
 func GetInfo(h Hints) ([]Info, Code) {
-	var c C.struct_weft_hints
-	h.fill(&c)
+	hints, code := h.info()
+	if code != 0 {
+		return nil, code
+	}
+	defer hints.Free()
 	node, service := cString(h.Node), cString(h.Service)
-	defer func() {
-		for _, p := range []unsafe.Pointer{
-			unsafe.Pointer(c.provider), unsafe.Pointer(c.fabric), unsafe.Pointer(c.domain),
-			c.source, c.destination, c.auth_key, unsafe.Pointer(node), unsafe.Pointer(service),
-		} {
-			C.free(p)
-		}
-	}()
+	defer C.free(unsafe.Pointer(node))
+	defer C.free(unsafe.Pointer(service))
 	var list *C.struct_fi_info
-	if code := codeOf(C.weft_getinfo(&c, node, service, C.uint64_t(h.Flags), &list)); code != 0 {
+	if code := codeOf(C.weft_getinfo(node, service, C.uint64_t(h.Flags), hints.p, &list)); code != 0 {
 		return nil, code
 	}
 	defer C.fi_freeinfo(list)
@@ -94,6 +90,23 @@ func GetInfo(h Hints) ([]Info, Code) {
 	return infos, 0
 }
 
+// info puts all but Node, Service and Flags into an fi_info.
+func (h *Hints) info() (Info, Code) {
+	var c C.struct_weft_hints
+	h.fill(&c)
+	defer func() {
+		for _, p := range []unsafe.Pointer{
+			unsafe.Pointer(c.provider), unsafe.Pointer(c.fabric), unsafe.Pointer(c.domain),
+			c.source, c.destination, c.auth_key,
+		} {
+			C.free(p)
+		}
+	}()
+	var p *C.struct_fi_info
+	code := codeOf(C.weft_hints_info(&c, &p))
+	return Info{p}, code
+}
+
 func (h *Hints) fill(c *C.struct_weft_hints) {
 	c.caps, c.mode = C.uint64_t(h.Caps), C.uint64_t(h.Mode)
 	c.addr_format = C.uint32_t(h.AddressFormat)
@@ -103,9 +116,7 @@ func (h *Hints) fill(c *C.struct_weft_hints) {
 	c.control_progress, c.data_progress = C.uint32_t(h.ControlProgress), C.uint32_t(h.DataProgress)
 	c.resource_mgmt, c.av_type = C.uint32_t(h.ResourceManagement), C.uint32_t(h.AVType)
 	c.mr_mode, c.tclass = C.int32_t(h.MRMode), C.uint32_t(h.TrafficClass)
-	c.domain_caps, c.domain_mode = C.uint64_t(h.DomainCaps), C.uint64_t(h.DomainMode)
-	c.tx_caps, c.rx_caps = C.uint64_t(h.TxCaps), C.uint64_t(h.RxCaps)
-	c.tx_mode, c.rx_mode = C.uint64_t(h.TxMode), C.uint64_t(h.RxMode)
+	c.domain_caps, c.tx_caps, c.rx_caps = C.uint64_t(h.DomainCaps), C.uint64_t(h.TxCaps), C.uint64_t(h.RxCaps)
 	c.tx_order, c.rx_order = C.uint64_t(h.TxOrder), C.uint64_t(h.RxOrder)
 	c.tx_completion_order, c.rx_completion_order = C.uint64_t(h.TxCompletionOrder), C.uint64_t(h.RxCompletionOrder)
 	c.tx_op_flags, c.rx_op_flags = C.uint64_t(h.TxFlags), C.uint64_t(h.RxFlags)

@@ -50,10 +50,8 @@ static int fill(const struct weft_hints *h, struct fi_info *hints)
 	domain->mr_iov_limit = h->mr_iov_limit;
 	domain->max_err_data = h->max_err_data;
 	domain->caps = h->domain_caps;
-	domain->mode = h->domain_mode;
 	domain->tclass = h->tclass;
 	tx->caps = h->tx_caps;
-	tx->mode = h->tx_mode;
 	tx->msg_order = h->tx_order;
 	tx->comp_order = h->tx_completion_order;
 	tx->op_flags = h->tx_op_flags;
@@ -63,7 +61,6 @@ static int fill(const struct weft_hints *h, struct fi_info *hints)
 	tx->rma_iov_limit = h->rma_iov_limit;
 	tx->tclass = h->tclass;
 	rx->caps = h->rx_caps;
-	rx->mode = h->rx_mode;
 	rx->msg_order = h->rx_order;
 	rx->comp_order = h->rx_completion_order;
 	rx->op_flags = h->rx_op_flags;
@@ -94,8 +91,7 @@ static int fill(const struct weft_hints *h, struct fi_info *hints)
 	return 0;
 }
 
-int weft_getinfo(const struct weft_hints *h, const char *node,
-		 const char *service, uint64_t flags, struct fi_info **info)
+int weft_hints_info(const struct weft_hints *h, struct fi_info **info)
 {
 	struct fi_info *hints = fi_allocinfo();
 	int ret;
@@ -103,13 +99,22 @@ int weft_getinfo(const struct weft_hints *h, const char *node,
 	if (!hints)
 		return -FI_ENOMEM;
 	ret = fill(h, hints);
-	if (!ret) {
-		weft_save_handlers();
-		ret = fi_getinfo((uint32_t)weft_highest_version(), node, service,
-				 flags, hints, info);
-		weft_restore_handlers();
-	}
-	fi_freeinfo(hints);
+	if (ret)
+		fi_freeinfo(hints);
+	else
+		*info = hints;
+	return ret;
+}
+
+int weft_getinfo(const char *node, const char *service, uint64_t flags,
+		 const struct fi_info *hints, struct fi_info **info)
+{
+	int ret;
+
+	weft_save_handlers();
+	ret = fi_getinfo((uint32_t)weft_highest_version(), node, service, flags,
+			 hints, info);
+	weft_restore_handlers();
 	return ret;
 }
 

@@ -27,7 +27,9 @@
 #define WEFT_MR_BASIC (1 << 0)
 #define WEFT_MR_SCALABLE (1 << 1)
 
-// What to ask fi_getinfo for. Zero and NULL mean "no wish".
+// What to ask fi_getinfo for. Zero and NULL mean "no wish". The modes of the
+// domain and of the directions are not here: providers take the endpoint's where
+// these are zero.
 struct weft_hints {
 	uint64_t caps;
 	uint64_t mode;
@@ -43,9 +45,8 @@ struct weft_hints {
 	int32_t mr_mode;
 	uint32_t tclass;
 	uint32_t pad;
-	uint64_t domain_caps, domain_mode;
+	uint64_t domain_caps;
 	uint64_t tx_caps, rx_caps;
-	uint64_t tx_mode, rx_mode;
 	uint64_t tx_order, rx_order;
 	uint64_t tx_completion_order, rx_completion_order;
 	uint64_t tx_op_flags, rx_op_flags;
@@ -67,8 +68,10 @@ struct weft_hints {
 	uint64_t auth_key_size;
 };
 
-int weft_getinfo(const struct weft_hints *hints, const char *node,
-		 const char *service, uint64_t flags, struct fi_info **info);
+// Makes what fi_getinfo is asked with, which fi_freeinfo frees.
+int weft_hints_info(const struct weft_hints *hints, struct fi_info **info);
+int weft_getinfo(const char *node, const char *service, uint64_t flags,
+		 const struct fi_info *hints, struct fi_info **info);
 
 // Members that Go cannot name, or that only newer headers have.
 struct weft_newer {

@@ -73,6 +73,8 @@ const (
 	FlagInjectComplete   uint64 = C.FI_INJECT_COMPLETE
 	FlagTransmitComplete uint64 = C.FI_TRANSMIT_COMPLETE
 	FlagDeliveryComplete uint64 = C.FI_DELIVERY_COMPLETE
+	FlagMatchComplete    uint64 = C.FI_MATCH_COMPLETE
+	FlagCommitComplete   uint64 = C.FI_COMMIT_COMPLETE
 	FlagMultiReceive     uint64 = C.FI_MULTI_RECV
 	FlagPeek             uint64 = C.FI_PEEK
 	FlagClaim            uint64 = C.FI_CLAIM

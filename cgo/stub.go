@@ -249,11 +249,8 @@ type Hints struct {
 	MRMode             int32
 	TrafficClass       uint32
 	DomainCaps         uint64
-	DomainMode         uint64
 	TxCaps             uint64
 	RxCaps             uint64
-	TxMode             uint64
-	RxMode             uint64
 	TxOrder            uint64
 	RxOrder            uint64
 	TxCompletionOrder  uint64
@@ -635,6 +632,8 @@ const (
 	FlagInjectComplete   uint64 = 67108864
 	FlagTransmitComplete uint64 = 134217728
 	FlagDeliveryComplete uint64 = 268435456
+	FlagMatchComplete    uint64 = 2147483648
+	FlagCommitComplete   uint64 = 1073741824
 	FlagMultiReceive     uint64 = 65536
 	FlagPeek             uint64 = 524288
 	FlagClaim            uint64 = 576460752303423488

@@ -1,11 +1,6 @@
 package fabric
 
-import (
-	"strconv"
-	"strings"
-
-	"github.com/weft-go/weft/cgo"
-)
+import "github.com/weft-go/weft/cgo"
 
 // Access is the set of things that may be done with registered memory (FI_SEND
 // and the like, as fi_mr_reg takes them).
@@ -28,10 +23,7 @@ const (
 	AccessAll = AccessMessages | AccessRead | AccessWrite | AccessRemoteRead | AccessRemoteWrite
 )
 
-var accessNames = []struct {
-	access Access
-	name   string
-}{
+var accessNames = setNames[Access]{
 	{AccessSend, "send"},
 	{AccessReceive, "receive"},
 	{AccessRead, "read"},
@@ -45,22 +37,7 @@ var accessNames = []struct {
 func (a Access) Has(other Access) bool { return a&other == other }
 
 // String lists what is in the set.
-func (a Access) String() string {
-	var parts []string
-	for _, n := range accessNames {
-		if a&n.access != 0 {
-			parts = append(parts, n.name)
-			a &^= n.access
-		}
-	}
-	if a != 0 {
-		parts = append(parts, "0x"+strconv.FormatUint(uint64(a), 16))
-	}
-	if len(parts) == 0 {
-		return "none"
-	}
-	return strings.Join(parts, ", ")
-}
+func (a Access) String() string { return accessNames.list(a) }
 
 // known says whether the set has nothing but what this package names.
 func (a Access) known() bool { return a&^(AccessAll|AccessCollective) == 0 }

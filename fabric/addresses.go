@@ -25,7 +25,7 @@ type AddressVector struct {
 	// up unchecked. bits has them for the look at each operation.
 	peers map[Address]int
 	bits  peerBits
-	// shared says that others may have inserted peers too.
+	// shared says that others may have inserted peers too, which libfabric knows.
 	shared      bool
 	receiveBits int  // see AddressVectorConfig
 	grouped     bool // an address may have the number of a group above its low 32 bits
@@ -73,6 +73,9 @@ func (d *Domain) OpenAddressVector() (*AddressVector, error) {
 func (d *Domain) OpenAddressVectorConfig(config AddressVectorConfig) (*AddressVector, error) {
 	if config.Type == 0 {
 		config.Type = AddressTable
+	}
+	if config.Type != AddressTable && config.Type != AddressMap {
+		return nil, d.invalid("fi_av_open", "there is no such type of address vectors: "+strconv.Itoa(int(config.Type)))
 	}
 	if config.ReceiveBits < 0 || config.ReceiveBits > 32 {
 		return nil, d.invalid("fi_av_open", "0 to 32 bits of an address can name a receive context, not "+strconv.Itoa(config.ReceiveBits))
@@ -288,7 +291,7 @@ func (v *AddressVector) notInserted(call cgo.Code, own int32) error {
 // known refuses a peer that was not inserted, which providers would look for
 // outside of their tables.
 func (v *AddressVector) known(op string, peer Address) error {
-	if v.shared || v.peers[peer] > 0 {
+	if v.peers[peer] > 0 || v.shared && v.ofOthers(peer) {
 		return nil
 	}
 	return &Error{

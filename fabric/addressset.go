@@ -37,6 +37,21 @@ const (
 	ForGather        CollectiveUse = CollectiveUse(cgo.SetGather)        // FI_GATHER_SET
 )
 
+var collectiveUseNames = setNames[CollectiveUse]{
+	{ForBarrier, "FI_BARRIER_SET"},
+	{ForBroadcast, "FI_BROADCAST_SET"},
+	{ForAllToAll, "FI_ALLTOALL_SET"},
+	{ForAllReduce, "FI_ALLREDUCE_SET"},
+	{ForAllGather, "FI_ALLGATHER_SET"},
+	{ForReduceScatter, "FI_REDUCE_SCATTER_SET"},
+	{ForReduce, "FI_REDUCE_SET"},
+	{ForScatter, "FI_SCATTER_SET"},
+	{ForGather, "FI_GATHER_SET"},
+}
+
+// String lists the set in libfabric's words.
+func (u CollectiveUse) String() string { return collectiveUseNames.list(u) }
+
 // AddressSetConfig describes a set. The zero value is an empty set for any use.
 type AddressSetConfig struct {
 	// Members are those to begin with, in order.

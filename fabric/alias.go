@@ -15,12 +15,17 @@ const (
 	Receiving Direction = Direction(cgo.BindReceive)  // FI_RECV
 )
 
+// String is libfabric's name.
+func (d Direction) String() string {
+	return names[Direction]{Sending: "FI_TRANSMIT", Receiving: "FI_RECV"}.of(d)
+}
+
 // defaultFlags are those that may hold for all operations of a direction: the
 // others belong to single operations, which are accounted for by them.
 func (d Direction) defaultFlags() OpFlags {
 	switch d {
 	case Sending:
-		return WithCompletion | InjectComplete | TransmitComplete | DeliveryComplete
+		return WithCompletion | completionLevels
 	case Receiving:
 		return WithCompletion
 	}
@@ -48,9 +53,9 @@ func (e *Endpoint) OperationFlags(d Direction) (OpFlags, error) {
 }
 
 // SetOperationFlags sets the flags of operations that are posted without flags:
-// for Sending WithCompletion, InjectComplete, TransmitComplete and
-// DeliveryComplete, for Receiving WithCompletion. It takes effect for operations
-// posted later.
+// for Sending WithCompletion and those that say what a completion means, from
+// InjectComplete to CommitComplete, for Receiving WithCompletion. It takes effect for
+// operations posted later.
 //
 // Implements: int fi_control(...)
 func (e *Endpoint) SetOperationFlags(d Direction, flags OpFlags) error {

@@ -35,6 +35,14 @@ const (
 	HugePages1G
 )
 
+// String says which pages they are.
+func (p Pages) String() string {
+	return names[Pages]{
+		OrdinaryPages: "ordinary pages", TransparentHugePages: "transparent huge pages",
+		HugePages2M: "huge pages of 2 MiB", HugePages1G: "huge pages of 1 GiB",
+	}.of(p)
+}
+
 // ArenaConfig adjusts an arena. The zero value means ordinary pages, anywhere,
 // that the kernel provides when they are first touched.
 type ArenaConfig struct {

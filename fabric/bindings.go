@@ -95,7 +95,7 @@ func (b *Bindings) wrong(e *Endpoint) string {
 	case info.Endpoint() != Datagram && b.Events == nil:
 		return "the endpoint needs an event queue"
 	case b.Send == nil && b.Receive == nil:
-		return "the endpoint needs a completion queue"
+		return "the endpoint needs a completion queue, which says when operations give their memory back"
 	case b.Vector != nil && !b.Vector.within(&e.domain.handle):
 		return "the address vector is of another domain"
 	case b.Send != nil && b.Send.domain != e.domain, b.Receive != nil && b.Receive.domain != e.domain:

@@ -189,7 +189,17 @@ const (
 func (o Order) String() string { return words(cgo.WordsOrder, uint64(o)) }
 
 // String lists the set in libfabric's words (fi_tostr).
-func (f OpFlags) String() string { return words(cgo.WordsOpFlags, uint64(f)) }
+func (f OpFlags) String() string {
+	const unsaid = CommitComplete // fi_tostr leaves it out
+	switch rest := f &^ unsaid; rest {
+	case f:
+		return words(cgo.WordsOpFlags, uint64(f))
+	case 0:
+		return "FI_COMMIT_COMPLETE"
+	default:
+		return words(cgo.WordsOpFlags, uint64(rest)) + ", FI_COMMIT_COMPLETE"
+	}
+}
 
 // words are libfabric's for a value, with "none" for a set of no bits.
 func words(v cgo.Vocabulary, value uint64) string {

@@ -264,7 +264,7 @@ type Collective struct {
 }
 
 // collectiveFlags are those that a collective may have.
-const collectiveFlags = WithCompletion | Fence | InjectComplete | TransmitComplete | DeliveryComplete
+const collectiveFlags = WithCompletion | Fence | completionLevels
 
 // Barrier completes when all members have called it.
 //

@@ -24,3 +24,20 @@ func TestConformance(t *testing.T) {
 		t.Run(p.Name, func(t *testing.T) { fabrictest.Conformance(t, p) })
 	}
 }
+
+// What is posted together may say that more follows: the same comes of it, refused
+// operations among others included, and nothing is left hanging. efa is left out, which
+// before 2.7 forgets some, and has it on by itself from then on.
+func TestBatchingConforms(t *testing.T) {
+	for _, name := range testenv.Providers() {
+		if name == "efa" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			fabrictest.Conformance(t, fabrictest.Provider{
+				Name: name, Source: sourceOn(name), Batching: true,
+				Areas: []string{"rdm", "tagged", "cancel", "inject", "rma", "atomics", "resource-management"},
+			})
+		})
+	}
+}

@@ -48,7 +48,7 @@ func (c *Context) Enable(q *CompletionQueue, counters ...CounterBinding) error {
 	case e.turn != nil:
 		return e.invalid("fi_enable", "the context is enabled already")
 	case q == nil:
-		return e.invalid("fi_enable", "the context needs a completion queue")
+		return e.invalid("fi_enable", "the context needs a completion queue, which says when operations give their memory back")
 	case q.domain != e.domain:
 		return e.invalid("fi_enable", "the completion queue is of another domain")
 	}

@@ -50,6 +50,18 @@ const (
 	countAll = CountSends | CountReceives | CountReads | CountWrites | CountRemoteReads | CountRemoteWrites
 )
 
+var counterEventNames = setNames[CounterEvents]{
+	{CountSends, "sends"},
+	{CountReceives, "receives"},
+	{CountReads, "reads"},
+	{CountWrites, "writes"},
+	{CountRemoteReads, "remote reads"},
+	{CountRemoteWrites, "remote writes"},
+}
+
+// String lists what is in the set.
+func (e CounterEvents) String() string { return counterEventNames.list(e) }
+
 // OpenCounter opens a counter at 0. It counts what it is bound to: endpoints
 // when they are enabled, regions with [Region.BindCounter].
 //

@@ -101,7 +101,7 @@ var (
 	// ErrNotFound: no provider, device or address answers the description.
 	ErrNotFound error = &condition{"not found", []Errno{errnoNoData, Errno(syscall.ENOENT)}}
 	// ErrNotSupported: the provider, or the library at hand, cannot do this.
-	ErrNotSupported error = &condition{"not supported", []Errno{Errno(syscall.ENOSYS), Errno(syscall.EOPNOTSUPP)}}
+	ErrNotSupported error = &condition{"not supported", []Errno{Errno(syscall.ENOSYS), Errno(syscall.EOPNOTSUPP), errnoBadFlags}}
 	// ErrNoMessage: no message that matches has arrived, for a Peek.
 	ErrNoMessage error = &condition{"no such message", []Errno{Errno(syscall.ENOMSG)}}
 	// ErrUnreachable: the peer is gone or was never there.
@@ -119,6 +119,7 @@ var (
 // Codes that weft itself gives.
 const (
 	errnoTruncated Errno = 265 // FI_ETRUNC
+	errnoBadFlags  Errno = 260 // FI_EBADFLAGS
 	errnoRemoteIO  Errno = 121 // EREMOTEIO, which not all systems have
 	errnoInvalid         = Errno(syscall.EINVAL)
 	errnoNoData          = Errno(syscall.ENODATA)

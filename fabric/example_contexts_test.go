@@ -121,3 +121,42 @@ func ExampleSharedSend() {
 	}
 	// Output: a send context for each endpoint
 }
+
+// Each context of a scalable endpoint is for one thread: it has its place in the
+// endpoint, a direction, and is closed before it.
+func ExampleContext() {
+	infos, err := fabric.Discover(fabric.Hints{
+		Provider: "sockets", Endpoint: fabric.ReliableDatagram, Source: "127.0.0.1", Capabilities: fabric.Messages,
+	})
+	check(err)
+	f, err := infos[0].OpenFabric()
+	check(err)
+	d, err := f.OpenDomain(infos[0])
+	check(err)
+	v, err := d.OpenAddressVector()
+	check(err)
+	info, err := infos[0].WithContexts(4, 1)
+	check(err)
+	s, err := d.OpenScalableEndpoint(info)
+	check(err)
+	check(s.Enable(v, nil))
+
+	var send [4]*fabric.Context
+	var queues [4]*fabric.CompletionQueue
+	for i := range send {
+		queues[i], err = d.OpenCompletionQueue(64)
+		check(err)
+		send[i], err = s.OpenSend(i)
+		check(err)
+		check(send[i].Enable(queues[i]))
+	}
+	fmt.Println("threads that can send:", len(send))
+	fmt.Println(errors.Is(s.Close(), fabric.ErrBusy))
+	for i := range send {
+		check(errors.Join(send[i].Close(), queues[i].Close()))
+	}
+	check(errors.Join(s.Close(), v.Close(), d.Close(), f.Close()))
+	// Output:
+	// threads that can send: 4
+	// true
+}

@@ -1,6 +1,7 @@
 package fabric_test
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/weft-go/weft/fabric"
@@ -52,5 +53,38 @@ func ExampleRegion() {
 	fmt.Println(fabric.IsClosed(region.Enable()))
 	// Output:
 	// 4096 send, receive <nil>
+	// true
+}
+
+// What a peer told about its memory is mapped once, and read piece by piece. Only raw
+// keys need that, but a program that does it works with all.
+func ExampleMappedRegion() {
+	ends := openTwoEnds("sockets")
+	defer ends.close()
+	arena, err := fabric.NewArena(1 << 12)
+	check(err)
+	defer arena.Close()
+	copy(arena.Bytes(), "far away")
+	region, err := arena.Register(ends.domain, fabric.RegionConfig{Access: fabric.AccessRemoteRead})
+	check(err)
+	defer region.Close()
+	told, err := region.Remote()
+	check(err)
+
+	mapped, err := ends.domain.MapRemote(told)
+	check(err)
+	for _, piece := range []struct{ from, length uint64 }{{0, 3}, {4, 4}} {
+		where, err := mapped.At(piece.from, piece.length)
+		check(err)
+		got := make([]byte, piece.length)
+		done := ends.do(fabric.Op{Kind: fabric.OpRead, Peer: ends.toFar, Buf: got, Remote: where})
+		fmt.Println(done.Err, string(got))
+	}
+	_, err = mapped.At(told.Length, 1)
+	fmt.Println(errors.Is(err, fabric.ErrInvalid))
+	check(mapped.Close())
+	// Output:
+	// <nil> far
+	// <nil> away
 	// true
 }

@@ -81,8 +81,10 @@ const (
 	// (FI_REMOTE_CQ_DATA). How many of its bits is the provider's to say. OpRead
 	// and OpAtomicInject have none.
 	Immediate OpFlags = OpFlags(cgo.FlagImmediate)
-	// WithCompletion asks for a completion where the endpoint was opened to
-	// have them only on request (FI_COMPLETION).
+	// WithCompletion asks for a completion (FI_COMPLETION). All kinds but the
+	// injected ones have one without it: weft binds no queue for completions on
+	// request (FI_SELECTIVE_COMPLETION), because it is by its completion that an
+	// operation gives its memory and its place back.
 	WithCompletion OpFlags = OpFlags(cgo.FlagCompletion)
 	// Fence holds the operation back until those before it to the same peer are
 	// complete (FI_FENCE).
@@ -94,6 +96,15 @@ const (
 	InjectComplete   OpFlags = OpFlags(cgo.FlagInjectComplete)
 	TransmitComplete OpFlags = OpFlags(cgo.FlagTransmitComplete)
 	DeliveryComplete OpFlags = OpFlags(cgo.FlagDeliveryComplete)
+	// MatchComplete and CommitComplete are for hardware that has them: that a
+	// receive of the peer's has taken the message, that what was written is in
+	// persistent memory (FI_MATCH_COMPLETE, FI_COMMIT_COMPLETE). Providers that do
+	// not have them refuse the operation, or take it as one without; ask for them in
+	// Hints.SendFlags, and none is found that cannot.
+	MatchComplete  OpFlags = OpFlags(cgo.FlagMatchComplete)
+	CommitComplete OpFlags = OpFlags(cgo.FlagCommitComplete)
+	// completionLevels say what a completion means.
+	completionLevels = InjectComplete | TransmitComplete | DeliveryComplete | MatchComplete | CommitComplete
 	// MultiReceive lets one receive take message after message into its buffer
 	// until less than OptionMinMultiReceive is left (FI_MULTI_RECV). Each has a
 	// completion with its Offset. The last one says Released, and may be one of
@@ -130,9 +141,8 @@ type Op struct {
 	// Peer is the destination, or the source of a receive. Receives from
 	// AddressAny and receives from a named peer must not be mixed on one
 	// endpoint: several providers match them wrongly. One that the endpoint's
-	// address vector does not have is ErrNotFound, unless processes share the
-	// vector, or the endpoint has no DirectedReceive and receives. It does not
-	// count on a connected endpoint.
+	// address vector does not have is ErrNotFound, unless the endpoint has no
+	// DirectedReceive and receives. It does not count on a connected endpoint.
 	Peer Address
 	// Tag is sent, or matched where the bits of Ignore are clear, by the tagged
 	// kinds.
@@ -180,6 +190,11 @@ const (
 	Posted                // the device has it
 	Failed                // not posted, and Err says why
 )
+
+// String is the result in a word.
+func (r Result) String() string {
+	return names[Result]{Refused: "refused", Posted: "posted", Failed: "failed"}.of(r)
+}
 
 // Completion is the end of one operation, one message of a MultiReceive, or a
 // peer's write with an immediate.

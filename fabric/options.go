@@ -84,7 +84,7 @@ const (
 	OptionEFASendInOrder  BoolOption = BoolOption(cgo.OptEFASendInOrder)
 	OptionEFAWriteInOrder BoolOption = BoolOption(cgo.OptEFAWriteInOrder)
 	// OptionEFAHomogeneousPeers promises that all peers have the same device
-	// and version, which saves a handshake (FI_OPT_EFA_HOMOGENEOUS_PEERS, 2.1).
+	// and version, which saves a handshake (FI_OPT_EFA_HOMOGENEOUS_PEERS, 2.2).
 	OptionEFAHomogeneousPeers BoolOption = BoolOption(cgo.OptEFAHomogeneousPeers)
 )
 
@@ -99,6 +99,14 @@ const (
 	PeerToPeerPreferred PeerToPeer = PeerToPeer(cgo.PeerToPeerPreferred) // where it can be
 	PeerToPeerDisabled  PeerToPeer = PeerToPeer(cgo.PeerToPeerDisabled)  // never
 )
+
+// String is libfabric's name.
+func (p PeerToPeer) String() string {
+	return names[PeerToPeer]{
+		PeerToPeerEnabled: "FI_HMEM_P2P_ENABLED", PeerToPeerRequired: "FI_HMEM_P2P_REQUIRED",
+		PeerToPeerPreferred: "FI_HMEM_P2P_PREFERRED", PeerToPeerDisabled: "FI_HMEM_P2P_DISABLED",
+	}.of(p)
+}
 
 // optionNames are libfabric's.
 var optionNames = names[cgo.Option]{

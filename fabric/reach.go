@@ -33,8 +33,28 @@ func (b peerBits) remove(peer Address) {
 	}
 }
 
-// has says whether a peer has been inserted and not removed.
-func (v *AddressVector) has(peer Address) bool { return v.bits.has(peer) || v.peers[peer] > 0 }
+// has says whether a peer has been inserted and not removed, here or by another process
+// that shares the vector.
+func (v *AddressVector) has(peer Address) bool {
+	return v.bits.has(peer) || v.peers[peer] > 0 || v.shared && v.ofOthers(peer)
+}
+
+// ofOthers asks libfabric for a peer that another process may have inserted; one that is
+// there is not asked for again. sockets looks at the low bits of an address only, where
+// fi_av_remove takes all of them for a place in its table, and has zeros where nobody was
+// inserted.
+func (v *AddressVector) ofOthers(peer Address) bool {
+	var buf [256]byte
+	if peer > math.MaxInt32 {
+		return false
+	}
+	n, code := v.raw.Lookup(uint64(peer), buf[:])
+	if code != 0 || n > len(buf) || v.wrong(buf[:n]) != "" {
+		return false
+	}
+	v.bits.add(peer)
+	return true
+}
 
 // reaches says whether the provider can look the peer of an operation up.
 func (e *Endpoint) reaches(op *Op) bool {
@@ -48,7 +68,7 @@ func (e *Endpoint) reaches(op *Op) bool {
 	switch {
 	case kinds[op.Kind].receive && (op.Peer == AddressAny || !e.directs(op.Kind)):
 		return true
-	case v.shared, op.Flags&ToMulticast != 0, v.has(op.Peer):
+	case op.Flags&ToMulticast != 0, v.has(op.Peer):
 		return true
 	case v.receiveBits > 0:
 		return v.has(op.Peer << v.receiveBits >> v.receiveBits)

@@ -68,7 +68,19 @@ const (
 	// FI_HMEM_HOST_ALLOC).
 	RegionDeviceOnly RegionFlags = RegionFlags(cgo.RegionDeviceOnly)
 	RegionHostMapped RegionFlags = RegionFlags(cgo.RegionHostMapped)
+
+	regionFlags = RegionEvents | RegionPersistent | RegionDeviceOnly | RegionHostMapped
 )
+
+var regionFlagNames = setNames[RegionFlags]{
+	{RegionEvents, "FI_RMA_EVENT"},
+	{RegionPersistent, "FI_RMA_PMEM"},
+	{RegionDeviceOnly, "FI_HMEM_DEVICE_ONLY"},
+	{RegionHostMapped, "FI_HMEM_HOST_ALLOC"},
+}
+
+// String lists the set in libfabric's words.
+func (f RegionFlags) String() string { return regionFlagNames.list(f) }
 
 // Register makes buf known to the domain for sending and receiving. It is pinned
 // until Close of the region.
@@ -142,6 +154,8 @@ func (r *Region) check(c RegionConfig) error {
 		return r.domain.invalidRegion("a region has at most " + strconv.Itoa(most) + " buffers here, not " + strconv.Itoa(n))
 	case !r.access.known():
 		return r.domain.invalidRegion("there is no such access: " + c.Access.String())
+	case c.Flags&^regionFlags != 0:
+		return r.domain.invalidRegion("there are no such flags: " + (c.Flags &^ regionFlags).String())
 	case c.Offset != 0:
 		return r.domain.invalidRegion("the offset of a region must be 0")
 	}

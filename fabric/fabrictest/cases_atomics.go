@@ -21,6 +21,7 @@ var atomicCases = []named{
 	{"float64", floats[float64]},
 	{"complex64", func(t *trial) { everyOperation(t, arithmetic[complex64](), equality[complex64]()) }},
 	{"complex128", func(t *trial) { everyOperation(t, arithmetic[complex128](), equality[complex128]()) }},
+	{"other types", wideTypes},
 }
 
 type integer interface {
@@ -228,6 +229,20 @@ func (x *atoms[T]) swap(t *trial, op fabric.AtomicOp, holds func(compare, there 
 		}
 		x.compare(t, op, []T{5}, []T{compare}, []T{9}, []T{want})
 	}
+	limit, err := x.a.e.AtomicLimit(fabric.OpCompare, x.kind, op)
+	noError(t, err)
+	if limit < 3 {
+		return
+	}
+	// Several at once, each with a value to compare of its own.
+	there, compare, send := []T{5, 6, 7}, []T{6, 6, 6}, []T{9, 8, 1}
+	want := slices.Clone(there)
+	for i := range want {
+		if holds(compare[i], there[i]) {
+			want[i] = send[i]
+		}
+	}
+	x.compare(t, op, there, compare, send, want)
 }
 
 func (x *atoms[T]) compare(t *trial, op fabric.AtomicOp, there, compare, send, want []T) {
@@ -241,4 +256,69 @@ func (x *atoms[T]) compare(t *trial, op fabric.AtomicOp, there, compare, send, w
 	equal(t, there, before, "what was there")
 	equal(t, want, x.there[:len(want)])
 	equal(t, 77, x.there[len(want)], "the value behind")
+}
+
+// Values of types that Go does not have are moved as they are: written, read back,
+// and swapped for others, where the provider says that it has that.
+func wideTypes(t *trial) {
+	a, b := pairOf(t, fabric.Atomics)
+	memory, remote := b.site.shared(t, 256)
+	has := 0
+	for _, kind := range []fabric.DataType{fabric.LongDouble, fabric.LongDoubleCpx, fabric.Int128, fabric.Uint128} {
+		one, other := wideValues(kind)
+		size := kind.Size()
+		equal(t, size, len(one))
+		for _, c := range []struct {
+			k  fabric.OpKind
+			op fabric.AtomicOp
+		}{{fabric.OpAtomic, fabric.AtomicWrite}, {fabric.OpFetch, fabric.AtomicRead}, {fabric.OpCompare, fabric.CompareSwap}} {
+			_, err := a.e.AtomicLimit(c.k, kind, c.op)
+			if errors.Is(err, fabric.ErrNotSupported) {
+				continue
+			}
+			noError(t, err)
+			has++
+			t.sub(kind.String()+", "+c.op.String(), func(t *trial) {
+				result, want := make([]byte, size), other
+				with := &fabric.Atomic{Type: kind, Operation: c.op}
+				post := fabric.Op{Kind: c.k, Peer: a.peer, Remote: remote, Atomic: with, Buf: other}
+				switch c.k {
+				case fabric.OpAtomic:
+					post.Flags = fabric.DeliveryComplete
+				case fabric.OpFetch:
+					post.Buf, with.Count, with.Result, want = nil, 1, result, one
+				case fabric.OpCompare:
+					with.Compare, with.Result = one, result
+				}
+				copy(memory, one)
+				memory[size] = 77
+				a.must(t, post)
+				a.done(t)
+				equal(t, want, memory[:size])
+				equal(t, 77, memory[size], "what is behind")
+				if c.k != fabric.OpAtomic {
+					equal(t, one, result, "what was there")
+				}
+			})
+		}
+	}
+	if has == 0 {
+		t.need("atomics of types that Go does not have", fabric.ErrNotSupported)
+	}
+	idle(t, a, b)
+}
+
+// wideValues are two values of a type, in the bytes of this machine. A long double
+// has 10 bytes on x86-64, and zeros behind: 1.0 and 2.0.
+func wideValues(kind fabric.DataType) (one, other []byte) {
+	one, other = counting(kind.Size()), counting(kind.Size() + 1)[1:]
+	if kind == fabric.LongDouble || kind == fabric.LongDoubleCpx {
+		clear(one)
+		clear(other)
+		for at := 0; at < len(one); at += 16 {
+			copy(one[at:], []byte{7: 0x80, 8: 0xff, 9: 0x3f})
+			copy(other[at:], []byte{7: 0x80, 9: 0x40})
+		}
+	}
+	return one, other
 }

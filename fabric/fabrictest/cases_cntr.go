@@ -11,6 +11,7 @@ var counterCases = []named{
 	{"by hand", counterByHand},
 	{"of an endpoint", countersOfEndpoint},
 	{"remote writes", countedRemoteWrites},
+	{"remote reads", countedRemoteReads},
 	{"failed operation", countedFailure},
 	{"deferred messages", deferredMessages},
 	{"deferred rma", deferredRemoteAccess},
@@ -96,6 +97,23 @@ func countedRemoteWrites(t *trial) {
 	}
 	noError(t, c.Wait(t.soon(), 2))
 	equal(t, [2]uint64{2, 0}, reading(t, c))
+	idle(t, a, b)
+}
+
+// What a peer reads here is counted here, and what it writes is not among that.
+func countedRemoteReads(t *trial) {
+	s := openSite(t, t.hints(fabric.ReliableDatagram, remoteAccess|fabric.RemoteMemoryEvents))
+	c := s.counter(t)
+	a, b := s.pair(t, nil, []fabric.CounterBinding{{Counter: c, Events: fabric.CountRemoteReads}})
+	_, remote := s.shared(t, 4096)
+	a.must(t, fabric.Op{Kind: fabric.OpWrite, Peer: a.peer, Buf: counting(8), Remote: remote, Flags: fabric.DeliveryComplete})
+	a.done(t)
+	for range 3 {
+		a.must(t, fabric.Op{Kind: fabric.OpRead, Peer: a.peer, Buf: make([]byte, 8), Remote: remote})
+		a.done(t)
+	}
+	noError(t, c.Wait(t.soon(), 3))
+	equal(t, [2]uint64{3, 0}, reading(t, c))
 	idle(t, a, b)
 }
 

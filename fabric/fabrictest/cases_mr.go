@@ -2,6 +2,7 @@ package fabrictest
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"runtime"
 	"unsafe"
@@ -17,6 +18,7 @@ var regionCases = []named{
 	{"go memory", goMemory},
 	{"counter", regionCounter},
 	{"endpoint", regionOfEndpoint},
+	{"flags", flaggedRegions},
 	{"host memory as a device's", hostAsDevice},
 }
 
@@ -135,6 +137,32 @@ func regionCounter(t *trial) {
 		a.done(t)
 	}
 	noError(t, c.Wait(t.soon(), 3))
+	idle(t, a, b)
+}
+
+// What is said of memory that is not so is refused, or makes no difference: the region
+// carries what any other does.
+func flaggedRegions(t *trial) {
+	s := openSite(t, t.hints(fabric.ReliableDatagram, remoteAccess))
+	a, b := s.pair(t, nil, nil)
+	for name, flags := range map[string]fabric.RegionFlags{
+		"persistent": fabric.RegionPersistent, "device only": fabric.RegionDeviceOnly, "host mapped": fabric.RegionHostMapped,
+		"unknown": 1 << 62,
+	} {
+		t.sub(name, func(t *trial) {
+			memory := mapped(t, 4096)
+			r, err := s.domain.RegisterMemory(fabric.RegionConfig{Access: fabric.AccessAll, Flags: flags}, memory)
+			if err != nil {
+				isTrue(t, errors.Is(err, fabric.ErrInvalid) || errors.Is(err, fabric.ErrNotSupported), "%v", err)
+				return
+			}
+			closeAtEnd(t, r)
+			isTrue(t, name != "unknown", "it was taken")
+			a.must(t, fabric.Op{Kind: fabric.OpWrite, Peer: a.peer, Buf: counting(64), Remote: at(t, r, 0, 64), Flags: fabric.DeliveryComplete})
+			a.done(t)
+			equal(t, counting(64), memory[:64])
+		})
+	}
 	idle(t, a, b)
 }
 

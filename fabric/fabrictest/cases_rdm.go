@@ -2,6 +2,7 @@ package fabrictest
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 
 	"github.com/weft-go/weft/fabric"
@@ -11,6 +12,7 @@ var messageCases = []named{
 	{"untagged", untaggedMessages},
 	{"tagged", taggedMessages},
 	{"vectors", vectors},
+	{"completion levels", completionLevels},
 	{"many in flight", manyInFlight},
 	{"many peers", manyPeers},
 }
@@ -31,6 +33,32 @@ func untaggedMessages(t *trial) {
 		c = a.done(t)
 		equal(t, 1, c.Context)
 		equal(t, fabric.OpSend, c.Kind)
+	}
+	idle(t, a, b)
+}
+
+// What a completion is asked to mean is what it means at least, or the operation is
+// refused: one that has matched, or that was delivered, is done when the peer has a
+// receive.
+func completionLevels(t *trial) {
+	a, b := pairOf(t, fabric.TaggedMessages)
+	for name, flag := range map[string]fabric.OpFlags{
+		"inject": fabric.InjectComplete, "transmit": fabric.TransmitComplete, "delivery": fabric.DeliveryComplete,
+		"match": fabric.MatchComplete, "commit": fabric.CommitComplete,
+	} {
+		t.sub(name, func(t *trial) {
+			op := a.post(t, fabric.Op{Kind: fabric.OpTaggedSend, Peer: a.peer, Tag: 1, Buf: counting(64), Flags: flag})
+			if op.Result == fabric.Failed {
+				isTrue(t, errors.Is(op.Err, fabric.ErrInvalid) || errors.Is(op.Err, fabric.ErrNotSupported), "%v", op.Err)
+				isTrue(t, flag == fabric.MatchComplete || flag == fabric.CommitComplete, "refused: %v", op.Err)
+				return
+			}
+			got := make([]byte, 64)
+			b.must(t, fabric.Op{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Tag: 1, Buf: got})
+			a.done(t)
+			b.done(t)
+			equal(t, counting(64), got)
+		})
 	}
 	idle(t, a, b)
 }

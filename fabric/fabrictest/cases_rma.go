@@ -12,6 +12,7 @@ var remoteMemoryCases = []named{
 	{"read and write", readAndWrite},
 	{"with immediate", writeWithImmediate},
 	{"inject", injectedWrite},
+	{"fenced", fencedRead},
 	{"memory modes", everyMode},
 	{"refused with an error", refusedWithError},
 	{"refused without a trace", refusedWithoutTrace},
@@ -87,6 +88,36 @@ func injectedWrite(t *trial) {
 		return string(got) == "injected"
 	})
 	equal(t, "injected", string(memory[:8]))
+	idle(t, a, b)
+}
+
+// A read with a fence sees what the write before it has written, however long that is,
+// and whether it is posted in the same turn or in the next.
+func fencedRead(t *trial) {
+	a, b := pairOf(t, fabric.Messages|fabric.RemoteMemory|fabric.FencedOperations)
+	const size = 1 << 20
+	memory, remote := b.site.shared(t, size)
+	for round := range 5 {
+		want := bytes.Repeat([]byte{byte(round + 1)}, size)
+		got := make([]byte, size)
+		posts := []fabric.Op{
+			{Kind: fabric.OpWrite, Peer: a.peer, Buf: want, Remote: remote},
+			{Kind: fabric.OpRead, Peer: a.peer, Buf: got, Remote: remote, Flags: fabric.Fence},
+		}
+		if round%2 == 0 {
+			done, _ := carry(t, a, b, posts, nil, 2, 0)
+			for _, c := range done {
+				noError(t, c.Err)
+			}
+		} else {
+			a.must(t, posts[0])
+			a.must(t, posts[1])
+			a.done(t)
+			a.done(t)
+		}
+		isTrue(t, bytes.Equal(want, got), "the read of round %d was before its write", round)
+		isTrue(t, bytes.Equal(want, memory), "written")
+	}
 	idle(t, a, b)
 }
 

@@ -27,6 +27,10 @@ type Provider struct {
 	// Deviations are what the provider is known to do otherwise. They come
 	// before those that the suite knows already; see [KnownDeviations].
 	Deviations []Deviation
+	// Batching has operations that are posted together carry FI_MORE
+	// ([fabric.Endpoint.SetBatching]), all but the last of them. Some providers
+	// forget them; those where it is on by itself do not need this.
+	Batching bool
 	// Patience is how long a case waits for what must come; zero stands for
 	// 30 s. A deviation is waited for half a second at most.
 	Patience time.Duration

@@ -36,7 +36,7 @@ var known = map[string][]Deviation{
 	"tcp": {
 		{Case: "unexpected/* in reverse", From: version2, Reason: "a receive for one of more than 64 unexpected messages waits until earlier ones are taken (FI_TCP_MAX_SAVED)"},
 		{Case: "cntr/failed operation", Reason: "failures are not counted"},
-		{Case: "cntr/remote writes", From: version2, Reason: "accesses of a peer to memory are not counted, though the provider says that it has FI_RMA_EVENT"},
+		{Case: "cntr/remote *", From: version2, Reason: "accesses of a peer to memory are not counted, though the provider says that it has FI_RMA_EVENT"},
 	},
 	// What "tcp" stands for before 2.0; afterwards there are both.
 	"tcp;ofi_rxm": {
@@ -47,7 +47,7 @@ var known = map[string][]Deviation{
 	"net": {
 		{Case: "unexpected/* in reverse", Reason: "a receive for one of more than 64 unexpected messages waits until earlier ones are taken"},
 		{Case: "cntr/failed operation", Reason: "failures are not counted"},
-		{Case: "cntr/remote writes", Reason: "accesses of a peer to memory are not counted, though the provider says that it has FI_RMA_EVENT"},
+		{Case: "cntr/remote *", Reason: "accesses of a peer to memory are not counted, though the provider says that it has FI_RMA_EVENT"},
 	},
 	"efa": {
 		{Case: "rma/memory modes/none", Before: version2, Untried: true, Reason: "a mode that the provider cannot work in is taken, and then the process dies of SIGSEGV"},

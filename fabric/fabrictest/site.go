@@ -86,6 +86,9 @@ func (s *site) open(t *trial, info *fabric.Info, b fabric.Bindings) *station {
 	noError(t, err)
 	closeAtEnd(t, e)
 	noError(t, e.EnableWith(b))
+	if t.provider.Batching {
+		noError(t, e.SetBatching(true))
+	}
 	x := newStation(t, s, e, b.Send)
 	x.e, x.v = e, b.Vector
 	return x

@@ -113,14 +113,15 @@ func write(t *testing.T, folder string, files map[string]string) {
 func TestCover(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, map[string]string{
-		"rdma/fabric.h":         header,
-		"rdma/providers/p.h":    "int fi_hidden(void);",
-		"rdma/ib_other.h":       "int fi_not_ours(void);",
-		"docs/.keep":            "",
-		"cgo/x.c":               "int f(void) { /* fi_last(); */ return fi_old(1); }",
-		"cgo/x_test.go":         "package cgo\n// Implements: void fi_last(void)\nfunc TestX() {}\n",
-		"fabric/y.go":           "package fabric\n\n// Y says fi_last() in passing.\n//\n// Implements: int fi_plain(...), fi_old(...)\nfunc (y *Y[T]) Do() {}\n",
-		"scripts/coverage/none": "",
+		"rdma/fabric.h":                header,
+		"rdma/providers/p.h":           "int fi_hidden(void);",
+		"rdma/ib_other.h":              "int fi_not_ours(void);",
+		"docs/.keep":                   "",
+		"cgo/x.c":                      "int f(void) { /* fi_last(); */ return fi_old(1); }",
+		"cgo/x_test.go":                "package cgo\n// Implements: void fi_last(void)\nfunc TestX() {}\n",
+		"fabric/y.go":                  "package fabric\n\n// Y says fi_last() in passing.\n//\n// Implements: int fi_plain(...), fi_old(...)\nfunc (y *Y[T]) Do() {}\n",
+		"scripts/coverage/none":        "",
+		"scripts/coverage/numbers.txt": "",
 		"cgo/x.go": `package cgo
 
 /*
@@ -139,7 +140,7 @@ const (
 // V is one.
 //
 // Implements: int fi_new(void)
-func (v V) V() { C.fi_new() }
+func (v V) V() { C.fi_new(C.FI_A) }
 
 // Implements: int fi_alias(struct fid *fid)
 type T int
@@ -153,6 +154,8 @@ type T int
 	err := run(root, rdma, output)
 	require.ErrorContains(t, err, "fi_last (fabric.h) is not bound, and reasons.txt does not say why")
 	require.ErrorContains(t, err, "75.0 % is bound")
+	require.ErrorContains(t, err, "FI_B (fabric.h) is not in package cgo, and numbers.txt does not say why")
+	write(t, root, map[string]string{"scripts/coverage/numbers.txt": "FI_B: left out: of no use\nFI_M*: otherwise: as a number\nFI_X_H: internal: guards\n"})
 
 	write(t, root, map[string]string{"scripts/coverage/reasons.txt": "providers/*: internal: of providers\nfi_la*: deprecated: of old\n"})
 	require.NoError(t, run(root, rdma, output))
@@ -168,6 +171,9 @@ type T int
 		"| fi_hidden | internal: of providers |",
 		"| providers/p.h | 1 | 0 | 0 | 1 | 0 | - |",
 		"| fi_new | cgo.V.V |",
+		"| fabric.h | 5 | 1 | 4 |",
+		"| FI_B | left out: of no use |",
+		`| FI_M\* | otherwise: as a number |`,
 	} {
 		require.Contains(t, string(text), want)
 	}

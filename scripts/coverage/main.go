@@ -1,10 +1,11 @@
 // Command coverage says how much of libfabric is bound: it reads the functions
 // of the installed headers and the "Implements:" lines of packages cgo and
 // fabric, and writes docs/coverage.md. Functions that are not bound stand there
-// with the reason that reasons.txt gives.
+// with the reason that reasons.txt gives, and so do the flags, modes and other numbers
+// of the headers that package cgo does not name, with that of numbers.txt.
 //
 // It fails if a function is claimed that cgo never calls, if a function has
-// neither a binding nor a reason, and if less than 95 % is bound of what is
+// neither a binding nor a reason, and a number neither, and if less than 95 % is bound of what is
 // neither deprecated nor internal to providers. It is run from the root of the
 // repository.
 package main
@@ -64,7 +65,18 @@ func look(root, headers string) (*coverage, error) {
 		return nil, err
 	}
 	sources.through(functions)
-	return cover(version, functions, sources, reasons), nil
+	constants, err := readConstants(headers)
+	if err != nil {
+		return nil, err
+	}
+	why, err := readReasons(filepath.Join(root, "scripts", "coverage", "numbers.txt"))
+	if err != nil {
+		return nil, err
+	}
+	explain(constants, sources.named, why)
+	c := cover(version, functions, sources, reasons)
+	c.constants = constants
+	return c, nil
 }
 
 // installed is where libfabric's headers are.

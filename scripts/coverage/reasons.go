@@ -4,14 +4,16 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"slices"
 	"strings"
 )
 
-// The kinds of reasons why a function is not bound.
+// The kinds of reasons why a function, or a number, is not bound.
 const (
 	deprecated = "deprecated" // by libfabric
 	internal   = "internal"   // to providers
 	leftOut    = "left out"   // by weft, which counts against it
+	otherwise  = "otherwise"  // bound, but not by its name: of numbers only
 )
 
 // reason is why functions are not bound.
@@ -36,9 +38,9 @@ func readReasons(name string) ([]*reason, error) {
 			continue
 		}
 		parts := strings.SplitN(line, ": ", 3)
-		if len(parts) != 3 || parts[1] != deprecated && parts[1] != internal && parts[1] != leftOut {
-			return nil, fmt.Errorf("%s:%d: a line is a pattern, a kind (%s, %s or %s) and a text, separated by colons",
-				name, number, deprecated, internal, leftOut)
+		if len(parts) != 3 || !slices.Contains([]string{deprecated, internal, leftOut, otherwise}, parts[1]) {
+			return nil, fmt.Errorf("%s:%d: a line is a pattern, a kind (%s, %s, %s or %s) and a text, separated by colons",
+				name, number, deprecated, internal, leftOut, otherwise)
 		}
 		if _, err := path.Match(parts[0], ""); err != nil {
 			return nil, fmt.Errorf("%s:%d: %q: %w", name, number, parts[0], err)

@@ -16,6 +16,8 @@ type coverage struct {
 	entries []entry
 	// newer are functions that are bound, and not in these headers.
 	newer []entry
+	// constants are the numbers of the headers.
+	constants []constant
 }
 
 // entry is one function.
@@ -105,7 +107,7 @@ func (c *coverage) problems() error {
 	if t := c.totals(""); t.share() < least {
 		problems = append(problems, fmt.Errorf("%.1f %% is bound, where it should be %d %%", t.share(), least))
 	}
-	return errors.Join(problems...)
+	return errors.Join(append(problems, unexplained(c.constants))...)
 }
 
 // markdown is the document.
@@ -143,6 +145,7 @@ of what is neither deprecated nor internal: %.1f %%.**
 			b.WriteString("| " + e.Name + " | " + e.verdict() + " |\n")
 		}
 	}
+	b.WriteString(constantsMarkdown(c.constants))
 	return b.String()
 }
 

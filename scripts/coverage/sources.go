@@ -17,13 +17,15 @@ type sources struct {
 	bound map[string][]string
 	// called are the functions that cgo calls.
 	called map[string]bool
+	// named are the numbers, such as FI_MSG, that cgo names.
+	named map[string]bool
 }
 
 const mark = "Implements:"
 
 // readSources reads packages cgo and fabric below the root of the repository.
 func readSources(root string) (*sources, error) {
-	s := &sources{bound: make(map[string][]string), called: make(map[string]bool)}
+	s := &sources{bound: make(map[string][]string), called: make(map[string]bool), named: make(map[string]bool)}
 	for _, pkg := range []string{"cgo", "fabric"} {
 		names, err := filepath.Glob(filepath.Join(root, pkg, "*.go"))
 		if err != nil {
@@ -54,10 +56,14 @@ func readSources(root string) (*sources, error) {
 	return s, nil
 }
 
-// readC notes what C calls.
+// readC notes what C calls and names.
 func (s *sources) readC(text string) {
-	for _, m := range called.FindAllStringSubmatch(comments.ReplaceAllString(text, " "), -1) {
+	text = comments.ReplaceAllString(text, " ")
+	for _, m := range called.FindAllStringSubmatch(text, -1) {
 		s.called[m[1]] = true
+	}
+	for _, name := range numbered.FindAllString(text, -1) {
+		s.named[name] = true
 	}
 }
 
@@ -88,7 +94,7 @@ func (s *sources) readGo(pkg, name string) error {
 	ast.Inspect(file, func(n ast.Node) bool {
 		if call, ok := n.(*ast.SelectorExpr); ok {
 			if x, ok := call.X.(*ast.Ident); ok && x.Name == "C" {
-				s.called[call.Sel.Name] = true
+				s.called[call.Sel.Name], s.named[call.Sel.Name] = true, true
 			}
 		}
 		return true
