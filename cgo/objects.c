@@ -42,6 +42,13 @@ int weft_domain(struct fid_fabric *fabric, struct fi_info *info,
 	return ret;
 }
 
+int weft_domain_bind(struct fid_domain *domain, struct fid *fid, uint64_t flags)
+{
+	if (!FI_CHECK_OP(domain->fid.ops, struct fi_ops, bind))
+		return -FI_ENOSYS;
+	return fi_domain_bind(domain, fid, flags);
+}
+
 int weft_endpoint(struct fid_domain *domain, struct fi_info *info,
 		  struct fid_ep **ep)
 {

@@ -61,6 +61,17 @@ func (f Fabric) OpenDomain(i Info) (d Domain, code Code) {
 	return d, code
 }
 
+// FlagRegistrations, for BindEventQueue of a domain, has registrations end with
+// an event.
+const FlagRegistrations uint64 = C.FI_REG_MR
+
+// BindEventQueue makes the queue the one for events of what is in the domain.
+//
+// Implements: int fi_domain_bind(struct fid_domain *domain, struct fid *fid, uint64_t flags)
+func (d Domain) BindEventQueue(q EventQueue, flags uint64) Code {
+	return codeOf(C.weft_domain_bind(d.p, &q.p.fid, C.uint64_t(flags)))
+}
+
 // TryWait says with 0 that blocking on the queue's descriptor is safe, with
 // Again that something is there to be read.
 //

@@ -28,6 +28,7 @@ uint64_t weft_highest_version(void);
 int weft_fabric(struct fi_info *info, struct fid_fabric **fabric);
 int weft_domain(struct fid_fabric *fabric, struct fi_info *info,
 		struct fid_domain **domain);
+int weft_domain_bind(struct fid_domain *domain, struct fid *fid, uint64_t flags);
 int weft_endpoint(struct fid_domain *domain, struct fi_info *info,
 		  struct fid_ep **ep);
 int weft_enable(struct fid_ep *ep);

@@ -517,6 +517,7 @@ func (Domain) RegisterVector(*RegionRequest) (Region, Code)             { return
 func (Domain) RegisterAttributes(*RegionRequest, []byte) (Region, Code) { return Region{}, NoSystem }
 func (Domain) MapKey(uint64, []byte) (uint64, Code)                     { return 0, NoSystem }
 func (Domain) UnmapKey(uint64) Code                                     { return NoSystem }
+func (Domain) BindEventQueue(EventQueue, uint64) Code                   { return NoSystem }
 func (Domain) OpenCompletionQueue(int, int) (CompletionQueue, int, Code) {
 	return CompletionQueue{}, 0, NoSystem
 }
@@ -611,6 +612,10 @@ func (Region) Descriptor() uintptr            { return 0 }
 func (Region) Key() uint64                    { return 0 }
 func (Region) Close() Code                    { return NoSystem }
 func OpenFabric(Info) (Fabric, Code)          { return Fabric{}, NoSystem }
+
+const (
+	FlagRegistrations uint64 = 576460752303423488
+)
 
 // Of operation.go.
 

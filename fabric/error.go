@@ -119,6 +119,7 @@ var (
 // Codes that weft itself gives.
 const (
 	errnoTruncated Errno = 265 // FI_ETRUNC
+	errnoBadFlags  Errno = 260 // FI_EBADFLAGS
 	errnoRemoteIO  Errno = 121 // EREMOTEIO, which not all systems have
 	errnoInvalid         = Errno(syscall.EINVAL)
 	errnoNoData          = Errno(syscall.ENODATA)
