@@ -66,7 +66,7 @@ int weft_enable(struct fid_ep *ep)
 	return ret;
 }
 
-int weft_cq_open(struct fid_domain *domain, int wait, uint64_t *size,
+int weft_cq_open(struct fid_domain *domain, int wait, int format, uint64_t *size,
 		 struct fid_cq **cq)
 {
 	struct fi_cq_attr attr;
@@ -74,7 +74,7 @@ int weft_cq_open(struct fid_domain *domain, int wait, uint64_t *size,
 
 	memset(&attr, 0, sizeof attr);
 	attr.size = *size;
-	attr.format = FI_CQ_FORMAT_TAGGED;
+	attr.format = (enum fi_cq_format)format;
 	attr.wait_obj = (enum fi_wait_obj)wait;
 	attr.wait_cond = FI_CQ_COND_NONE;
 	ret = fi_cq_open(domain, &attr, cq, NULL);

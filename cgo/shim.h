@@ -32,7 +32,7 @@ int weft_domain_bind(struct fid_domain *domain, struct fid *fid, uint64_t flags)
 int weft_endpoint(struct fid_domain *domain, struct fi_info *info,
 		  struct fid_ep **ep);
 int weft_enable(struct fid_ep *ep);
-int weft_cq_open(struct fid_domain *domain, int wait, uint64_t *size,
+int weft_cq_open(struct fid_domain *domain, int wait, int format, uint64_t *size,
 		 struct fid_cq **cq);
 int weft_av_open(struct fid_domain *domain, uint64_t count, struct fid_av **av);
 
@@ -152,6 +152,10 @@ struct weft_turn {
 	uint32_t batch;	    // operations that are posted together carry FI_MORE
 	uint64_t send_flags; // the endpoint's defaults, for those that do
 	uint64_t receive_flags;
+	uint64_t stride; // of the queue's entries; 0: they are tagged ones
+	// The queue's slots. An entry of the shortest format does not say whether
+	// its context is one of them.
+	uintptr_t slots, slots_end;
 	char texts[WEFT_TEXTS][WEFT_TEXT_SIZE];
 };
 

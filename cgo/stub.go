@@ -482,6 +482,10 @@ const (
 	WaitNone        int    = 0
 	WaitUnspecified int    = 1
 	WaitFD          int    = 3
+	CQContext       int    = 1
+	CQMessage       int    = 2
+	CQData          int    = 3
+	CQTagged        int    = 4
 	BindTransmit    uint64 = 2048
 	BindReceive     uint64 = 1024
 	AccessSend      uint64 = 2048
@@ -518,7 +522,7 @@ func (Domain) RegisterAttributes(*RegionRequest, []byte) (Region, Code) { return
 func (Domain) MapKey(uint64, []byte) (uint64, Code)                     { return 0, NoSystem }
 func (Domain) UnmapKey(uint64) Code                                     { return NoSystem }
 func (Domain) BindEventQueue(EventQueue, uint64) Code                   { return NoSystem }
-func (Domain) OpenCompletionQueue(int, int) (CompletionQueue, int, Code) {
+func (Domain) OpenCompletionQueue(int, int, int) (CompletionQueue, int, Code) {
 	return CompletionQueue{}, 0, NoSystem
 }
 func (Domain) OpenAddressVector(int) (AddressVector, Code)                 { return AddressVector{}, NoSystem }
@@ -763,6 +767,7 @@ type Turn struct {
 	Completions []Completion
 }
 
+func (*Turn) Format(int, Slots)                                       {}
 func (*Turn) Free()                                                   {}
 func (*Turn) Batch(bool, uint64, uint64)                              {}
 func (*Turn) Take(int, int, int, int) (int, Code)                     { return 0, NoSystem }

@@ -108,6 +108,22 @@ func NewTurn(e Endpoint, q CompletionQueue, ops, completions int, sources bool) 
 	return t, true
 }
 
+// Format says that the queue's entries are of another format than CQTagged, and
+// which slots its operations have.
+func (t *Turn) Format(format int, s Slots) {
+	t.c.stride = 0
+	switch format {
+	case CQContext:
+		t.c.stride = C.sizeof_struct_fi_cq_entry
+	case CQMessage:
+		t.c.stride = C.sizeof_struct_fi_cq_msg_entry
+	case CQData:
+		t.c.stride = C.sizeof_struct_fi_cq_data_entry
+	}
+	t.c.slots = C.uintptr_t(uintptr(s.base))
+	t.c.slots_end = C.uintptr_t(s.Address(s.count))
+}
+
 // Free releases the memory of the turn.
 func (t *Turn) Free() {
 	release(PurposeTurns, unsafe.Pointer(unsafe.SliceData(t.Ops)), len(t.Ops), unsafe.Sizeof(Op{}))

@@ -120,7 +120,7 @@ func (e *Endpoint) OpenAlias(d Direction, flags OpFlags) (*Alias, error) {
 	if first == nil {
 		first = e.receive
 	}
-	turn, ok := cgo.NewTurn(raw, first.raw, turnOps, turnOps, e.domain.info.Capabilities()&SourceAddress != 0)
+	turn, ok := first.newTurn(raw, turnOps)
 	if !ok {
 		raw.Close()
 		return nil, fail("turn", e.provider, int(syscall.ENOMEM))

@@ -69,7 +69,7 @@ func (e *Endpoint) activate(send, receive *CompletionQueue) error {
 	if first == nil {
 		first = receive
 	}
-	turn, ok := cgo.NewTurn(e.raw, first.raw, turnOps, turnOps, e.domain.info.Capabilities()&SourceAddress != 0)
+	turn, ok := first.newTurn(e.raw, turnOps)
 	if !ok {
 		return fail("turn", e.provider, int(syscall.ENOMEM))
 	}

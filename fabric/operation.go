@@ -188,7 +188,7 @@ type Completion struct {
 	Context uint64
 	// Kind is the kind of the operation, or OpRemoteWrite, which is of none.
 	Kind OpKind
-	// Tag is the tag that the sender gave, for a receive that succeeded.
+	// Tag is the tag that the sender gave, for a tagged receive that succeeded.
 	Tag uint64
 	// Len is the number of bytes received, peeked at, or written by a peer; 0 for
 	// everything else.

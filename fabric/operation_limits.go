@@ -21,6 +21,9 @@ func (e *Endpoint) unfit(op *Op) (Errno, string) {
 	if why := e.emptyTooMuch(op); why != "" {
 		return Errno(syscall.ENOSYS), why
 	}
+	if e.placeless(op) {
+		return errnoInvalid, "a MultiReceive takes a receive queue whose completions say where a message is: CompletionTagged or CompletionData"
+	}
 	if e.undirected && op.Kind == OpReceive && op.Peer != AddressAny {
 		return Errno(syscall.ENOSYS), "an untagged receive takes messages of any peer here; receive by a tag, or from AddressAny"
 	}
