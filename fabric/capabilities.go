@@ -136,7 +136,8 @@ const (
 	// (FI_CONTEXT, FI_CONTEXT2). weft always has it.
 	OperationContexts Mode = Mode(cgo.ModeContext | cgo.ModeContext2)
 	// MessagePrefix: room for the provider before each message, of
-	// Info.PrefixSize bytes (FI_MSG_PREFIX).
+	// Info.PrefixSize bytes, in the buffers of sends and of receives. It counts
+	// in Completion.Len and in Info.MaxMessage (FI_MSG_PREFIX).
 	MessagePrefix Mode = Mode(cgo.ModeMessagePrefix)
 	// AsyncVectors: lists of buffers stay in place until completion
 	// (FI_ASYNC_IOV). weft cannot do that.
