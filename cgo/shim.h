@@ -91,6 +91,8 @@ struct weft_extra {
 	uint64_t vectors; // how many of the following; 0: the operation's buffer
 	struct iovec vector[WEFT_VECTORS];
 	void *desc[WEFT_VECTORS];
+	uint64_t remotes; // how many of the following; 0: the one above
+	struct fi_rma_iov remote[WEFT_VECTORS];
 };
 
 // One operation to post. Laid out like Op in operation.go.

@@ -655,6 +655,11 @@ type Vector struct {
 	Base uintptr
 	Len  uint64
 }
+type RemoteVector struct {
+	Address uint64
+	Len     uint64
+	Key     uint64
+}
 
 const (
 	MaxVectors = 8
@@ -674,6 +679,8 @@ type Extra struct {
 	Vectors           uint64
 	Vector            [8]Vector
 	Descriptor        [8]uintptr
+	Remotes           uint64
+	Remote            [8]RemoteVector
 }
 type Op struct {
 	Kind       uint32

@@ -68,6 +68,9 @@ func (e *Endpoint) SetOperationFlags(d Direction, flags OpFlags) error {
 	if err := fail(op, e.provider, int(e.raw.SetOperationFlags(uint64(d)|uint64(flags)))); err != nil {
 		return err
 	}
+	if d == Sending {
+		e.sendFlags = flags
+	}
 	if e.batching {
 		e.batch(true)
 	}
@@ -127,7 +130,10 @@ func (e *Endpoint) OpenAlias(d Direction, flags OpFlags) (*Alias, error) {
 	}
 	a := &Endpoint{
 		raw: raw, domain: e.domain, turn: turn, send: e.send, receive: e.receive, spill: e.spill,
-		undirected: e.undirected, registered: e.registered,
+		undirected: e.undirected, registered: e.registered, sendFlags: e.sendFlags,
+	}
+	if d == Sending {
+		a.sendFlags = flags
 	}
 	a.connection.of, a.connection.info = e, e.connection.info
 	a.connection.restricted.Store(true)

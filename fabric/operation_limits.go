@@ -1,6 +1,9 @@
 package fabric
 
-import "syscall"
+import (
+	"strconv"
+	"syscall"
+)
 
 // wrong says why an operation was not even tried.
 func (e *Endpoint) wrong(op *Op) (Errno, string) {
@@ -20,6 +23,10 @@ func (e *Endpoint) unfit(op *Op) (Errno, string) {
 	}
 	if why := e.emptyTooMuch(op); why != "" {
 		return Errno(syscall.ENOSYS), why
+	}
+	if e.tooManyRemotes(op) {
+		return errnoInvalid, "an operation has at most " + strconv.FormatUint(e.mostRemotes(), 10) +
+			" pieces of remote memory here, not " + strconv.Itoa(len(op.Remotes))
 	}
 	if e.placeless(op) {
 		return errnoInvalid, "a MultiReceive takes a receive queue whose completions say where a message is: CompletionTagged or CompletionData"
