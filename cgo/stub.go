@@ -139,14 +139,15 @@ func (Multicast) Close() Code       { return NoSystem }
 type PassiveEndpoint struct {
 }
 
-func (PassiveEndpoint) Identity() uintptr              { return 0 }
-func (PassiveEndpoint) BindEventQueue(EventQueue) Code { return NoSystem }
-func (PassiveEndpoint) SetBacklog(int) Code            { return NoSystem }
-func (PassiveEndpoint) Listen() Code                   { return NoSystem }
-func (PassiveEndpoint) Reject(Info, []byte) Code       { return NoSystem }
-func (PassiveEndpoint) Name() ([]byte, Code)           { return nil, NoSystem }
-func (PassiveEndpoint) SetName([]byte) Code            { return NoSystem }
-func (PassiveEndpoint) Close() Code                    { return NoSystem }
+func (PassiveEndpoint) Identity() uintptr                { return 0 }
+func (PassiveEndpoint) BindEventQueue(EventQueue) Code   { return NoSystem }
+func (PassiveEndpoint) SetBacklog(int) Code              { return NoSystem }
+func (PassiveEndpoint) Listen() Code                     { return NoSystem }
+func (PassiveEndpoint) Reject(Info, []byte) Code         { return NoSystem }
+func (PassiveEndpoint) Name() ([]byte, Code)             { return nil, NoSystem }
+func (PassiveEndpoint) SetName([]byte) Code              { return NoSystem }
+func (PassiveEndpoint) Close() Code                      { return NoSystem }
+func (PassiveEndpoint) SizeOption(Option) (uint64, Code) { return 0, NoSystem }
 
 // Of contexts.go.
 
