@@ -116,6 +116,7 @@ int weft_post(struct fid_ep *ep, struct weft_op *op, uint64_t more);
 
 #define WEFT_TEXTS 8
 #define WEFT_TEXT_SIZE 128
+#define WEFT_ERROR_DATA 256
 #define WEFT_BATCH 64
 
 // One completion. Laid out like Completion in turn.go.
@@ -130,8 +131,8 @@ struct weft_completion {
 	uint64_t olen;
 	int32_t err; // 0: success; else positive
 	int32_t prov_errno;
-	int32_t text; // index into texts, or -1
-	int32_t pad;
+	int32_t text; // index into texts and data, or -1
+	uint32_t data_length; // bytes of that data
 	uintptr_t buf; // where a message of a multi-receive is
 };
 
@@ -159,6 +160,7 @@ struct weft_turn {
 	// its context is one of them.
 	uintptr_t slots, slots_end;
 	char texts[WEFT_TEXTS][WEFT_TEXT_SIZE];
+	unsigned char data[WEFT_TEXTS][WEFT_ERROR_DATA];
 };
 
 // The turn is given by its address, which cgo does not look into.

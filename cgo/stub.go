@@ -751,7 +751,7 @@ type Completion struct {
 	Err           int32
 	ProviderErrno int32
 	text          int32
-	_             int32
+	dataLength    uint32
 	Buf           uintptr
 }
 
@@ -780,6 +780,7 @@ func (*Turn) Free()                                                   {}
 func (*Turn) Batch(bool, uint64, uint64)                              {}
 func (*Turn) Take(int, int, int, int) (int, Code)                     { return 0, NoSystem }
 func (*Turn) ErrorText(*Completion) string                            { return "" }
+func (*Turn) ErrorData(*Completion) []byte                            { return nil }
 func NewTurn(Endpoint, CompletionQueue, int, int, bool) (*Turn, bool) { return nil, false }
 
 // Of values.go.

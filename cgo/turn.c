@@ -245,6 +245,14 @@ static int fill_error(struct weft_turn *t, struct weft_completion *c)
 	if (c->err == 0)
 		c->err = FI_EOTHER;
 	c->prov_errno = e.prov_errno;
+	// It is the provider's, until the next look at an error.
+	c->data_length = 0;
+	if (e.err_data && e.err_data_size) {
+		c->data_length = e.err_data_size < WEFT_ERROR_DATA
+					 ? (uint32_t)e.err_data_size
+					 : WEFT_ERROR_DATA;
+		memcpy(t->data[t->text_count], e.err_data, c->data_length);
+	}
 	c->text = (int32_t)t->text_count;
 	room = t->texts[t->text_count++];
 	room[0] = 0;

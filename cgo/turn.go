@@ -25,7 +25,7 @@ type Completion struct {
 	Err           int32 // 0: success; else positive
 	ProviderErrno int32
 	text          int32
-	_             int32
+	dataLength    uint32
 	Buf           uintptr // where a message of a multi-receive is
 }
 
@@ -170,4 +170,13 @@ func (t *Turn) ErrorText(c *Completion) string {
 		return ""
 	}
 	return C.GoString(&t.c.texts[c.text][0])
+}
+
+// ErrorData copies what the provider said about a failed completion of this turn in
+// bytes, such as the address of an unknown sender.
+func (t *Turn) ErrorData(c *Completion) []byte {
+	if c.text < 0 || c.dataLength == 0 {
+		return nil
+	}
+	return C.GoBytes(unsafe.Pointer(&t.c.data[c.text][0]), C.int(c.dataLength))
 }

@@ -69,8 +69,9 @@ const (
 const (
 	// SourceAddress says that completions tell who sent (FI_SOURCE).
 	SourceAddress Capabilities = Capabilities(cgo.CapSource)
-	// SourceErrors says that an unknown source is an error of its own, with
-	// its address (FI_SOURCE_ERR).
+	// SourceErrors says that an unknown source is an error of its own
+	// (FI_SOURCE_ERR): the message was received, Err is EADDRNOTAVAIL, and
+	// its Data the sender's address, for AddressVector.Insert.
 	SourceErrors Capabilities = Capabilities(cgo.CapSourceError)
 	// LocalPeers and RemotePeers are those on this host, and on others
 	// (FI_LOCAL_COMM, FI_REMOTE_COMM).

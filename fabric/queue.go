@@ -72,6 +72,10 @@ type slot struct {
 // of eight, and what it compares with and where its result goes.
 const pinnerRoom = 5
 
+// errnoUnknownSource is how a message ends that was received, and whose sender the
+// address vector does not have (EADDRNOTAVAIL, with SourceErrors).
+const errnoUnknownSource = int32(99)
+
 // receiveToken marks tokens of the receive queue of an endpoint with two; no
 // generation has this bit.
 const receiveToken = 1 << 63
@@ -375,7 +379,8 @@ func (q *CompletionQueue) finish(t *cgo.Turn, c *cgo.Completion, out *Completion
 	}
 	out.Context, out.Kind = s.context, s.kind
 	last := true
-	if kinds[s.kind].receive && c.Err == 0 {
+	received := c.Err == 0 || c.Err == errnoUnknownSource
+	if kinds[s.kind].receive && received {
 		out.Len, out.Source = int(c.Len), Address(c.Source)
 		// efa leaves anything in it for a message without a tag.
 		if s.kind == OpTaggedReceive {
@@ -398,7 +403,7 @@ func (q *CompletionQueue) finish(t *cgo.Turn, c *cgo.Completion, out *Completion
 	q.format.narrow(out)
 	if c.Err != 0 {
 		out.Err = q.failure(t, c, s)
-		out.Released = s.flags&MultiReceive != 0
+		out.Released = out.Released || !received && s.flags&MultiReceive != 0
 	}
 	switch {
 	case !last:
@@ -424,7 +429,7 @@ func (q *CompletionQueue) failure(t *cgo.Turn, c *cgo.Completion, s *slot) error
 	}
 	e := &Error{
 		Op: s.kind.String(), Provider: q.provider, Errno: failedAs(q.provider, Errno(c.Err), c.ProviderErrno),
-		Detail: t.ErrorText(c), Excess: int(c.Excess),
+		Detail: t.ErrorText(c), Excess: int(c.Excess), Data: t.ErrorData(c),
 	}
 	if nothing {
 		q.noMessage[s.kind] = e
