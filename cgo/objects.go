@@ -70,8 +70,8 @@ func (f Fabric) OpenDomain(i Info) (d Domain, code Code) {
 	return d, code
 }
 
-// FlagRegistrations, for BindEventQueue of a domain, has registrations end with
-// an event.
+// FlagRegistrations has registrations end with an event, for BindEventQueue of a
+// domain.
 const FlagRegistrations uint64 = C.FI_REG_MR
 
 // BindEventQueue makes the queue the one for events of what is in the domain.

@@ -178,5 +178,6 @@ func (t *Turn) ErrorData(c *Completion) []byte {
 	if c.text < 0 || c.dataLength == 0 {
 		return nil
 	}
-	return C.GoBytes(unsafe.Pointer(&t.c.data[c.text][0]), C.int(c.dataLength))
+	data := &t.c.data[c.text]
+	return C.GoBytes(unsafe.Pointer(data), C.int(c.dataLength))
 }

@@ -47,8 +47,7 @@ func bindsEvents(t *testing.T, info *fabric.Info) {
 	require.NoError(t, err)
 	require.ErrorIs(t, d.BindEvents(nil, 0), fabric.ErrInvalid)
 	require.ErrorIs(t, d.BindEvents(q, 1), fabric.ErrInvalid)
-	switch err := d.BindEvents(q, fabric.RegistrationEvents); {
-	case err == nil:
+	if err := d.BindEvents(q, fabric.RegistrationEvents); err == nil {
 		r, err := d.RegisterMemory(fabric.RegionConfig{Access: fabric.AccessMessages}, make([]byte, 100))
 		require.NoError(t, err)
 		event, ok, err := q.Read()
@@ -56,10 +55,9 @@ func bindsEvents(t *testing.T, info *fabric.Info) {
 		require.True(t, ok)
 		require.IsType(t, fabric.MRCompleteEvent{}, event)
 		require.NoError(t, r.Close())
-	default:
+	} else {
 		require.ErrorIs(t, err, fabric.ErrNotSupported)
-		err = d.BindEvents(q, 0)
-		if err != nil {
+		if err := d.BindEvents(q, 0); err != nil {
 			require.ErrorIs(t, err, fabric.ErrNotSupported)
 			require.NoError(t, q.Close())
 			require.NoError(t, d.Close())
