@@ -68,8 +68,8 @@ static void fill_rma(struct weft_work *w, struct fid_ep *ep)
 	w->remote.len = 0;
 	for (i = 0; i < m->msg.iov_count; i++)
 		w->remote.len += m->msg.msg_iov[i].iov_len;
-	m->msg.rma_iov = &w->remote;
-	m->msg.rma_iov_count = 1;
+	m->msg.rma_iov = w->extra.remotes ? w->extra.remote : &w->remote;
+	m->msg.rma_iov_count = w->extra.remotes ? w->extra.remotes : 1;
 	m->msg.addr = w->op.peer;
 	m->msg.context = &w->work.context;
 	m->msg.data = w->extra.data;

@@ -42,6 +42,13 @@ int weft_domain(struct fid_fabric *fabric, struct fi_info *info,
 	return ret;
 }
 
+int weft_domain_bind(struct fid_domain *domain, struct fid *fid, uint64_t flags)
+{
+	if (!FI_CHECK_OP(domain->fid.ops, struct fi_ops, bind))
+		return -FI_ENOSYS;
+	return fi_domain_bind(domain, fid, flags);
+}
+
 int weft_endpoint(struct fid_domain *domain, struct fi_info *info,
 		  struct fid_ep **ep)
 {
@@ -59,7 +66,7 @@ int weft_enable(struct fid_ep *ep)
 	return ret;
 }
 
-int weft_cq_open(struct fid_domain *domain, int wait, uint64_t *size,
+int weft_cq_open(struct fid_domain *domain, int wait, int format, uint64_t *size,
 		 struct fid_cq **cq)
 {
 	struct fi_cq_attr attr;
@@ -67,7 +74,7 @@ int weft_cq_open(struct fid_domain *domain, int wait, uint64_t *size,
 
 	memset(&attr, 0, sizeof attr);
 	attr.size = *size;
-	attr.format = FI_CQ_FORMAT_TAGGED;
+	attr.format = (enum fi_cq_format)format;
 	attr.wait_obj = (enum fi_wait_obj)wait;
 	attr.wait_cond = FI_CQ_COND_NONE;
 	ret = fi_cq_open(domain, &attr, cq, NULL);

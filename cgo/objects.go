@@ -16,6 +16,15 @@ const (
 	WaitFD          = int(C.FI_WAIT_FD)
 )
 
+// Formats of the entries of a completion queue. Each but the first begins with the
+// one before it.
+const (
+	CQContext = int(C.FI_CQ_FORMAT_CONTEXT)
+	CQMessage = int(C.FI_CQ_FORMAT_MSG)
+	CQData    = int(C.FI_CQ_FORMAT_DATA)
+	CQTagged  = int(C.FI_CQ_FORMAT_TAGGED)
+)
+
 // Bind flags: which direction completes on a queue.
 const (
 	BindTransmit uint64 = C.FI_TRANSMIT
@@ -61,6 +70,17 @@ func (f Fabric) OpenDomain(i Info) (d Domain, code Code) {
 	return d, code
 }
 
+// FlagRegistrations has registrations end with an event, for BindEventQueue of a
+// domain.
+const FlagRegistrations uint64 = C.FI_REG_MR
+
+// BindEventQueue makes the queue the one for events of what is in the domain.
+//
+// Implements: int fi_domain_bind(struct fid_domain *domain, struct fid *fid, uint64_t flags)
+func (d Domain) BindEventQueue(q EventQueue, flags uint64) Code {
+	return codeOf(C.weft_domain_bind(d.p, &q.p.fid, C.uint64_t(flags)))
+}
+
 // TryWait says with 0 that blocking on the queue's descriptor is safe, with
 // Again that something is there to be read.
 //
@@ -69,12 +89,13 @@ func (f Fabric) TryWait(q CompletionQueue) Code {
 	return codeOf(C.weft_trywait(f.p, &q.p.fid))
 }
 
-// OpenCompletionQueue opens a queue of tagged entries and says how many it has.
+// OpenCompletionQueue opens a queue of entries in the format, and says how many it
+// has.
 //
 // Implements: int fi_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq, void *context)
-func (d Domain) OpenCompletionQueue(size, wait int) (q CompletionQueue, actual int, code Code) {
+func (d Domain) OpenCompletionQueue(size, wait, format int) (q CompletionQueue, actual int, code Code) {
 	n := C.uint64_t(size)
-	code = codeOf(C.weft_cq_open(d.p, C.int(wait), &n, &q.p))
+	code = codeOf(C.weft_cq_open(d.p, C.int(wait), C.int(format), &n, &q.p))
 	return q, int(n), code
 }
 

@@ -88,6 +88,9 @@ type Vector struct {
 	Len  uint64
 }
 
+// RemoteVector is one piece of a peer's memory, laid out like struct fi_rma_iov.
+type RemoteVector struct{ Address, Len, Key uint64 }
+
 // MaxVectors is how many buffers an operation can have here.
 const MaxVectors = C.WEFT_VECTORS
 
@@ -104,6 +107,8 @@ type Extra struct {
 	Vectors                  uint64
 	Vector                   [MaxVectors]Vector // of values, for atomic operations
 	Descriptor               [MaxVectors]uintptr
+	Remotes                  uint64
+	Remote                   [MaxVectors]RemoteVector // in place of RemoteAddress and RemoteKey
 }
 
 // Op is one operation to post, laid out like struct weft_op. Buf is an address
@@ -130,4 +135,6 @@ var (
 	_ [C.sizeof_struct_weft_op - unsafe.Sizeof(Op{})]byte
 	_ [unsafe.Sizeof(Extra{}) - C.sizeof_struct_weft_extra]byte
 	_ [C.sizeof_struct_weft_extra - unsafe.Sizeof(Extra{})]byte
+	_ [unsafe.Sizeof(RemoteVector{}) - C.sizeof_struct_fi_rma_iov]byte
+	_ [C.sizeof_struct_fi_rma_iov - unsafe.Sizeof(RemoteVector{})]byte
 )

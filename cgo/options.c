@@ -77,13 +77,18 @@ static int known(int option)
 	       FI_VERSION_GE((uint32_t)HEADERS, options[option].since);
 }
 
+// HAS says whether there is a call at all: parts of endpoints may have none. The
+// calls of active and passive endpoints are at the same place.
+#define HAS(fid, op)                                                     \
+	FI_CHECK_OP(container_of(fid, struct fid_ep, fid)->ops, struct fi_ops_ep, op)
+
 int weft_getopt(struct fid *fid, int option, int kind, uint64_t *value)
 {
 	size_t word = 0, length;
 	int number = 0, ret;
 	bool yes = false;
 
-	if (!known(option))
+	if (!known(option) || !HAS(fid, getopt))
 		return -FI_ENOSYS;
 	switch (kind) {
 	case WEFT_VALUE_SIZE:
@@ -113,7 +118,7 @@ int weft_setopt(struct fid *fid, int option, int kind, uint64_t value)
 	int number = (int)(int64_t)value;
 	bool yes = value != 0;
 
-	if (!known(option))
+	if (!known(option) || !HAS(fid, setopt))
 		return -FI_ENOSYS;
 	switch (kind) {
 	case WEFT_VALUE_SIZE:

@@ -60,6 +60,13 @@ const (
 // Implements: int fi_getopt(fid_t fid, int level, int optname, void *optval, size_t *optlen)
 func (e Endpoint) SizeOption(o Option) (uint64, Code) { return e.option(o, C.WEFT_VALUE_SIZE) }
 
+// SizeOption reads an option of a passive endpoint (fi_getopt).
+func (p PassiveEndpoint) SizeOption(o Option) (uint64, Code) {
+	var value C.uint64_t
+	code := codeOf(C.weft_getopt(&p.p.fid, C.int(o), C.WEFT_VALUE_SIZE, &value))
+	return uint64(value), code
+}
+
 // IntOption reads an option whose value is an int (fi_getopt).
 func (e Endpoint) IntOption(o Option) (int, Code) {
 	value, code := e.option(o, C.WEFT_VALUE_INT)

@@ -12,7 +12,7 @@ static const struct weft_extra nothing;
 
 static int needs_message(const struct weft_extra *x, uint64_t more)
 {
-	return more || (x->flags & ~FI_REMOTE_CQ_DATA) != 0 ||
+	return more || x->remotes || (x->flags & ~FI_REMOTE_CQ_DATA) != 0 ||
 	       ((x->flags & FI_REMOTE_CQ_DATA) && x->vectors > 1);
 }
 
@@ -170,8 +170,8 @@ static ssize_t post_rma(struct fid_ep *ep, const struct weft_op *op, uint64_t mo
 		msg.desc = descs;
 		msg.iov_count = n;
 		msg.addr = op->peer;
-		msg.rma_iov = &remote;
-		msg.rma_iov_count = 1;
+		msg.rma_iov = x->remotes ? x->remote : &remote;
+		msg.rma_iov_count = x->remotes ? x->remotes : 1;
 		msg.context = op->slot;
 		msg.data = x->data;
 		return op->kind == WEFT_READ ? fi_readmsg(ep, &msg, flags)

@@ -28,10 +28,11 @@ uint64_t weft_highest_version(void);
 int weft_fabric(struct fi_info *info, struct fid_fabric **fabric);
 int weft_domain(struct fid_fabric *fabric, struct fi_info *info,
 		struct fid_domain **domain);
+int weft_domain_bind(struct fid_domain *domain, struct fid *fid, uint64_t flags);
 int weft_endpoint(struct fid_domain *domain, struct fi_info *info,
 		  struct fid_ep **ep);
 int weft_enable(struct fid_ep *ep);
-int weft_cq_open(struct fid_domain *domain, int wait, uint64_t *size,
+int weft_cq_open(struct fid_domain *domain, int wait, int format, uint64_t *size,
 		 struct fid_cq **cq);
 int weft_av_open(struct fid_domain *domain, uint64_t count, struct fid_av **av);
 
@@ -90,6 +91,8 @@ struct weft_extra {
 	uint64_t vectors; // how many of the following; 0: the operation's buffer
 	struct iovec vector[WEFT_VECTORS];
 	void *desc[WEFT_VECTORS];
+	uint64_t remotes; // how many of the following; 0: the one above
+	struct fi_rma_iov remote[WEFT_VECTORS];
 };
 
 // One operation to post. Laid out like Op in operation.go.
@@ -113,6 +116,7 @@ int weft_post(struct fid_ep *ep, struct weft_op *op, uint64_t more);
 
 #define WEFT_TEXTS 8
 #define WEFT_TEXT_SIZE 128
+#define WEFT_ERROR_DATA 256
 #define WEFT_BATCH 64
 
 // One completion. Laid out like Completion in turn.go.
@@ -127,8 +131,8 @@ struct weft_completion {
 	uint64_t olen;
 	int32_t err; // 0: success; else positive
 	int32_t prov_errno;
-	int32_t text; // index into texts, or -1
-	int32_t pad;
+	int32_t text; // index into texts and data, or -1
+	uint32_t data_length; // bytes of that data
 	uintptr_t buf; // where a message of a multi-receive is
 };
 
@@ -151,7 +155,12 @@ struct weft_turn {
 	uint32_t batch;	    // operations that are posted together carry FI_MORE
 	uint64_t send_flags; // the endpoint's defaults, for those that do
 	uint64_t receive_flags;
+	uint64_t stride; // of the queue's entries; 0: they are tagged ones
+	// The queue's slots. An entry of the shortest format does not say whether
+	// its context is one of them.
+	uintptr_t slots, slots_end;
 	char texts[WEFT_TEXTS][WEFT_TEXT_SIZE];
+	unsigned char data[WEFT_TEXTS][WEFT_ERROR_DATA];
 };
 
 // The turn is given by its address, which cgo does not look into.

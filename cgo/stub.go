@@ -139,14 +139,15 @@ func (Multicast) Close() Code       { return NoSystem }
 type PassiveEndpoint struct {
 }
 
-func (PassiveEndpoint) Identity() uintptr              { return 0 }
-func (PassiveEndpoint) BindEventQueue(EventQueue) Code { return NoSystem }
-func (PassiveEndpoint) SetBacklog(int) Code            { return NoSystem }
-func (PassiveEndpoint) Listen() Code                   { return NoSystem }
-func (PassiveEndpoint) Reject(Info, []byte) Code       { return NoSystem }
-func (PassiveEndpoint) Name() ([]byte, Code)           { return nil, NoSystem }
-func (PassiveEndpoint) SetName([]byte) Code            { return NoSystem }
-func (PassiveEndpoint) Close() Code                    { return NoSystem }
+func (PassiveEndpoint) Identity() uintptr                { return 0 }
+func (PassiveEndpoint) BindEventQueue(EventQueue) Code   { return NoSystem }
+func (PassiveEndpoint) SetBacklog(int) Code              { return NoSystem }
+func (PassiveEndpoint) Listen() Code                     { return NoSystem }
+func (PassiveEndpoint) Reject(Info, []byte) Code         { return NoSystem }
+func (PassiveEndpoint) Name() ([]byte, Code)             { return nil, NoSystem }
+func (PassiveEndpoint) SetName([]byte) Code              { return NoSystem }
+func (PassiveEndpoint) Close() Code                      { return NoSystem }
+func (PassiveEndpoint) SizeOption(Option) (uint64, Code) { return 0, NoSystem }
 
 // Of contexts.go.
 
@@ -479,6 +480,10 @@ const (
 	WaitNone        int    = 0
 	WaitUnspecified int    = 1
 	WaitFD          int    = 3
+	CQContext       int    = 1
+	CQMessage       int    = 2
+	CQData          int    = 3
+	CQTagged        int    = 4
 	BindTransmit    uint64 = 2048
 	BindReceive     uint64 = 1024
 	AccessSend      uint64 = 2048
@@ -514,7 +519,8 @@ func (Domain) RegisterVector(*RegionRequest) (Region, Code)             { return
 func (Domain) RegisterAttributes(*RegionRequest, []byte) (Region, Code) { return Region{}, NoSystem }
 func (Domain) MapKey(uint64, []byte) (uint64, Code)                     { return 0, NoSystem }
 func (Domain) UnmapKey(uint64) Code                                     { return NoSystem }
-func (Domain) OpenCompletionQueue(int, int) (CompletionQueue, int, Code) {
+func (Domain) BindEventQueue(EventQueue, uint64) Code                   { return NoSystem }
+func (Domain) OpenCompletionQueue(int, int, int) (CompletionQueue, int, Code) {
 	return CompletionQueue{}, 0, NoSystem
 }
 func (Domain) OpenAddressVector(int) (AddressVector, Code)                 { return AddressVector{}, NoSystem }
@@ -609,6 +615,10 @@ func (Region) Key() uint64                    { return 0 }
 func (Region) Close() Code                    { return NoSystem }
 func OpenFabric(Info) (Fabric, Code)          { return Fabric{}, NoSystem }
 
+const (
+	FlagRegistrations uint64 = 576460752303423488
+)
+
 // Of operation.go.
 
 const (
@@ -645,6 +655,11 @@ type Vector struct {
 	Base uintptr
 	Len  uint64
 }
+type RemoteVector struct {
+	Address uint64
+	Len     uint64
+	Key     uint64
+}
 
 const (
 	MaxVectors = 8
@@ -664,6 +679,8 @@ type Extra struct {
 	Vectors           uint64
 	Vector            [8]Vector
 	Descriptor        [8]uintptr
+	Remotes           uint64
+	Remote            [8]RemoteVector
 }
 type Op struct {
 	Kind       uint32
@@ -733,7 +750,7 @@ type Completion struct {
 	Err           int32
 	ProviderErrno int32
 	text          int32
-	_             int32
+	dataLength    uint32
 	Buf           uintptr
 }
 
@@ -757,10 +774,12 @@ type Turn struct {
 	Completions []Completion
 }
 
+func (*Turn) Format(int, Slots)                                       {}
 func (*Turn) Free()                                                   {}
 func (*Turn) Batch(bool, uint64, uint64)                              {}
 func (*Turn) Take(int, int, int, int) (int, Code)                     { return 0, NoSystem }
 func (*Turn) ErrorText(*Completion) string                            { return "" }
+func (*Turn) ErrorData(*Completion) []byte                            { return nil }
 func NewTurn(Endpoint, CompletionQueue, int, int, bool) (*Turn, bool) { return nil, false }
 
 // Of values.go.

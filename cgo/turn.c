@@ -180,6 +180,39 @@ static void fill(struct weft_completion *c, const struct fi_cq_tagged_entry *e,
 	c->text = -1;
 }
 
+// Formats are prefixes of each other: what an entry does not have is zero.
+static void fill_short(const struct weft_turn *t, struct weft_completion *c,
+		       const void *entry, uint64_t source)
+{
+	struct fi_cq_tagged_entry e;
+	uintptr_t slot;
+
+	memset(&e, 0, sizeof e);
+	memcpy(&e, entry, t->stride);
+	slot = (uintptr_t)e.op_context;
+	// Without flags, what a peer did looks like anything else.
+	if (t->stride == sizeof(struct fi_cq_entry) &&
+	    (slot < t->slots || slot >= t->slots_end))
+		e.op_context = NULL;
+	fill(c, &e, source);
+}
+
+static void fill_all(struct weft_turn *t, const struct fi_cq_tagged_entry *entries,
+		     const fi_addr_t *sources, ssize_t count)
+{
+	struct weft_completion *c = &t->completions[t->reaped];
+	ssize_t i;
+
+	if (!t->stride)
+		for (i = 0; i < count; i++)
+			fill(&c[i], &entries[i], sources[i]);
+	else
+		for (i = 0; i < count; i++)
+			fill_short(t, &c[i], (const char *)entries + i * t->stride,
+				   sources[i]);
+	t->reaped += (uint32_t)count;
+}
+
 // Reads one error into a completion. 1: read; 0: none there after all.
 static int fill_error(struct weft_turn *t, struct weft_completion *c)
 {
@@ -212,6 +245,14 @@ static int fill_error(struct weft_turn *t, struct weft_completion *c)
 	if (c->err == 0)
 		c->err = FI_EOTHER;
 	c->prov_errno = e.prov_errno;
+	// It is the provider's, until the next look at an error.
+	c->data_length = 0;
+	if (e.err_data && e.err_data_size) {
+		c->data_length = e.err_data_size < WEFT_ERROR_DATA
+					 ? (uint32_t)e.err_data_size
+					 : WEFT_ERROR_DATA;
+		memcpy(t->data[t->text_count], e.err_data, c->data_length);
+	}
 	c->text = (int32_t)t->text_count;
 	room = t->texts[t->text_count++];
 	room[0] = 0;
@@ -254,7 +295,7 @@ void weft_take_turn(uintptr_t address)
 	struct fi_cq_tagged_entry entries[WEFT_BATCH];
 	fi_addr_t sources[WEFT_BATCH];
 	uint32_t spins = t->spins, wait_ms = t->wait_ms;
-	ssize_t ret, i;
+	ssize_t ret;
 
 	t->error = 0;
 	t->reaped = 0;
@@ -267,10 +308,7 @@ void weft_take_turn(uintptr_t address)
 			room = WEFT_BATCH;
 		ret = read_queue(t, entries, room, sources);
 		if (ret > 0) {
-			for (i = 0; i < ret; i++)
-				fill(&t->completions[t->reaped + i], &entries[i],
-				     sources[i]);
-			t->reaped += (uint32_t)ret;
+			fill_all(t, entries, sources, ret);
 			if ((uint32_t)ret < room)
 				return;
 			continue;
@@ -298,7 +336,7 @@ void weft_take_turn(uintptr_t address)
 		ret = wait_queue(t, entries, sources, (int)wait_ms);
 		wait_ms = 0;
 		if (ret > 0) {
-			fill(&t->completions[t->reaped++], &entries[0], sources[0]);
+			fill_all(t, entries, sources, 1);
 		} else if (ret == -FI_EAVAIL) {
 			if (fill_error(t, &t->completions[t->reaped]))
 				t->reaped++;

@@ -25,7 +25,7 @@ type Completion struct {
 	Err           int32 // 0: success; else positive
 	ProviderErrno int32
 	text          int32
-	_             int32
+	dataLength    uint32
 	Buf           uintptr // where a message of a multi-receive is
 }
 
@@ -108,6 +108,22 @@ func NewTurn(e Endpoint, q CompletionQueue, ops, completions int, sources bool) 
 	return t, true
 }
 
+// Format says that the queue's entries are of another format than CQTagged, and
+// which slots its operations have.
+func (t *Turn) Format(format int, s Slots) {
+	t.c.stride = 0
+	switch format {
+	case CQContext:
+		t.c.stride = C.sizeof_struct_fi_cq_entry
+	case CQMessage:
+		t.c.stride = C.sizeof_struct_fi_cq_msg_entry
+	case CQData:
+		t.c.stride = C.sizeof_struct_fi_cq_data_entry
+	}
+	t.c.slots = C.uintptr_t(uintptr(s.base))
+	t.c.slots_end = C.uintptr_t(s.Address(s.count))
+}
+
 // Free releases the memory of the turn.
 func (t *Turn) Free() {
 	release(PurposeTurns, unsafe.Pointer(unsafe.SliceData(t.Ops)), len(t.Ops), unsafe.Sizeof(Op{}))
@@ -154,4 +170,14 @@ func (t *Turn) ErrorText(c *Completion) string {
 		return ""
 	}
 	return C.GoString(&t.c.texts[c.text][0])
+}
+
+// ErrorData copies what the provider said about a failed completion of this turn in
+// bytes, such as the address of an unknown sender.
+func (t *Turn) ErrorData(c *Completion) []byte {
+	if c.text < 0 || c.dataLength == 0 {
+		return nil
+	}
+	data := &t.c.data[c.text]
+	return C.GoBytes(unsafe.Pointer(data), C.int(c.dataLength))
 }

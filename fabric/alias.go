@@ -73,6 +73,9 @@ func (e *Endpoint) SetOperationFlags(d Direction, flags OpFlags) error {
 	if err := fail(op, e.provider, int(e.raw.SetOperationFlags(uint64(d)|uint64(flags)))); err != nil {
 		return err
 	}
+	if d == Sending {
+		e.sendFlags = flags
+	}
 	if e.batching {
 		e.batch(true)
 	}
@@ -125,14 +128,17 @@ func (e *Endpoint) OpenAlias(d Direction, flags OpFlags) (*Alias, error) {
 	if first == nil {
 		first = e.receive
 	}
-	turn, ok := cgo.NewTurn(raw, first.raw, turnOps, turnOps, e.domain.info.Capabilities()&SourceAddress != 0)
+	turn, ok := first.newTurn(raw, turnOps)
 	if !ok {
 		raw.Close()
 		return nil, fail("turn", e.provider, int(syscall.ENOMEM))
 	}
 	a := &Endpoint{
 		raw: raw, domain: e.domain, turn: turn, send: e.send, receive: e.receive, spill: e.spill,
-		undirected: e.undirected, registered: e.registered,
+		undirected: e.undirected, registered: e.registered, sendFlags: e.sendFlags,
+	}
+	if d == Sending {
+		a.sendFlags = flags
 	}
 	a.connection.of, a.connection.info = e, e.connection.info
 	a.connection.restricted.Store(true)

@@ -22,6 +22,12 @@ func TestReadsAndWritesDoNotAllocate(t *testing.T) {
 				vector = append(vector, memory(8))
 			}
 			buf, long := memory(64), memory(1<<16)
+			pieces := []fabric.RemotePart{{Remote: remote, Len: 64}}
+			if a.info.Send().RemoteVectors > 1 {
+				second := remote
+				second.Address += 100
+				pieces = []fabric.RemotePart{{Remote: remote, Len: 60}, {Remote: second, Len: 4}}
+			}
 			for _, c := range []struct {
 				name string
 				op   fabric.Op
@@ -39,8 +45,13 @@ func TestReadsAndWritesDoNotAllocate(t *testing.T) {
 				{name: "plain", op: fabric.Op{Kind: fabric.OpRead, Buf: buf}},
 				{name: "long", op: fabric.Op{Kind: fabric.OpRead, Buf: long}},
 				{name: "vector", op: fabric.Op{Kind: fabric.OpRead, Vector: vector}},
+				{name: "pieces", op: fabric.Op{Kind: fabric.OpWrite, Buf: buf, Remotes: pieces}},
+				{name: "pieces", op: fabric.Op{Kind: fabric.OpRead, Buf: buf, Remotes: pieces}},
 			} {
-				c.op.Peer, c.op.Remote, c.op.Fixed = a.peer, remote, fixed
+				c.op.Peer, c.op.Fixed = a.peer, fixed
+				if c.op.Remotes == nil {
+					c.op.Remote = remote
+				}
 				e := between(a, b, c.op)
 				e.want[1] = c.told
 				e.requireFree(t, fmt.Sprint(c.op.Kind, " ", c.name))

@@ -19,8 +19,9 @@ type Bindings struct {
 	// endpoint with one of them does nothing in the other direction. With two,
 	// Turn reads both, and TurnWait blocks in Send alone.
 	Send, Receive *CompletionQueue
-	// Events tells about connections and failures. A reliable datagram endpoint
-	// needs it too: without one, the efa provider ends the process on an
+	// Events tells about connections and failures; nil stands for the queue of the
+	// domain ([Domain.BindEvents]), if it has one. A reliable datagram endpoint
+	// needs one too: without one, the efa provider ends the process on an
 	// internal error.
 	Events *EventQueue
 	// SharedSend and SharedReceive are for an endpoint whose info says so
@@ -50,6 +51,9 @@ func (e *Endpoint) EnableWith(b Bindings) error {
 		return err
 	}
 	defer e.leave()
+	if b.Events == nil {
+		b.Events = e.domain.eventQueue()
+	}
 	if detail := b.wrong(e); detail != "" {
 		return e.invalid("fi_enable", detail)
 	}

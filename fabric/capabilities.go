@@ -69,8 +69,9 @@ const (
 const (
 	// SourceAddress says that completions tell who sent (FI_SOURCE).
 	SourceAddress Capabilities = Capabilities(cgo.CapSource)
-	// SourceErrors says that an unknown source is an error of its own, with
-	// its address (FI_SOURCE_ERR).
+	// SourceErrors says that an unknown source is an error of its own
+	// (FI_SOURCE_ERR): the message was received, Err is EADDRNOTAVAIL, and
+	// its Data the sender's address, for AddressVector.Insert.
 	SourceErrors Capabilities = Capabilities(cgo.CapSourceError)
 	// LocalPeers and RemotePeers are those on this host, and on others
 	// (FI_LOCAL_COMM, FI_REMOTE_COMM).
@@ -136,7 +137,8 @@ const (
 	// (FI_CONTEXT, FI_CONTEXT2). weft always has it.
 	OperationContexts Mode = Mode(cgo.ModeContext | cgo.ModeContext2)
 	// MessagePrefix: room for the provider before each message, of
-	// Info.PrefixSize bytes (FI_MSG_PREFIX).
+	// Info.PrefixSize bytes, in the buffers of sends and of receives. It counts
+	// in Completion.Len and in Info.MaxMessage (FI_MSG_PREFIX).
 	MessagePrefix Mode = Mode(cgo.ModeMessagePrefix)
 	// AsyncVectors: lists of buffers stay in place until completion
 	// (FI_ASYNC_IOV). weft cannot do that.

@@ -77,6 +77,16 @@ func TestDeferredStages(t *testing.T) {
 	write(5, start, first, 1)
 	require.NoError(t, first.Wait(within(t, 30*time.Second), 1))
 	require.Equal(t, byte(5), memory[5])
+	pieces := []fabric.RemotePart{{Remote: at(t, r, 100, 1), Len: 1}, {Remote: at(t, r, 200, 2), Len: 2}}
+	several := fabric.Op{Kind: fabric.OpWrite, Peer: s.a.peer, Buf: []byte{6, 7, 8}, Remotes: pieces}
+	f, err := s.a.e.Defer(several, fabric.Trigger{Counter: start, Threshold: 1}, first)
+	require.NoError(t, err)
+	require.NoError(t, first.Wait(within(t, 30*time.Second), 2))
+	require.Equal(t, []byte{6, 7, 8}, []byte{memory[100], memory[200], memory[201]})
+	require.NoError(t, f.Close())
+	several.Buf = several.Buf[:2]
+	_, err = s.a.e.Defer(several, fabric.Trigger{Counter: start, Threshold: 1}, first)
+	require.ErrorIs(t, err, fabric.ErrInvalid)
 	require.NoError(t, all[len(all)-1].Close())
 	now, err := sum.DeferAdd(1, fabric.Trigger{Counter: start})
 	require.NoError(t, err)

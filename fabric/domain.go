@@ -2,7 +2,9 @@ package fabric
 
 import (
 	"errors"
+	"sync"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/weft-go/weft/cgo"
 )
@@ -16,6 +18,10 @@ type Domain struct {
 	info   *Info
 	raw    cgo.Domain
 	keys   atomic.Uint64
+
+	// events is the queue of BindEvents, which binding guards.
+	binding sync.Mutex
+	events  *EventQueue
 
 	deferred domainDeferred
 }
@@ -37,6 +43,64 @@ func (f *Fabric) OpenDomain(i *Info) (*Domain, error) {
 	d.open("domain", i.Provider(), &f.handle)
 	endedArenas.opened(d)
 	return d, nil
+}
+
+// DomainEvents says what the event queue of a domain is to have beyond the events
+// of its endpoints, a set of bits.
+type DomainEvents uint64
+
+// RegistrationEvents has every registration of memory in the domain end with an
+// [MRCompleteEvent], before which it must not be used (FI_REG_MR). Of the providers
+// here only sockets has it, whose registrations are done on return all the same.
+const RegistrationEvents DomainEvents = DomainEvents(cgo.FlagRegistrations)
+
+// BindEvents makes q the event queue of all endpoints of the domain that are
+// enabled later without one in their Bindings: events of their connections and
+// errors of theirs go there. The queue must be of the domain's fabric, and cannot
+// be closed before the domain. It can be called once for a domain, by any
+// goroutine. ErrInvalid says what does not fit, and ErrNotSupported that the
+// provider's domains have no event queue: then each endpoint needs one.
+//
+// Implements: int fi_domain_bind(...)
+func (d *Domain) BindEvents(q *EventQueue, more DomainEvents) error {
+	const op = "fi_domain_bind"
+	if err := d.enter(); err != nil {
+		return err
+	}
+	defer d.leave()
+	d.binding.Lock()
+	defer d.binding.Unlock()
+	switch {
+	case q == nil:
+		return d.invalid(op, "no event queue")
+	case q.fabric != d.fabric:
+		return d.invalid(op, "the event queue is of another fabric")
+	case d.events != nil:
+		return d.invalid(op, "the domain has an event queue already")
+	case more&^RegistrationEvents != 0:
+		return d.invalid(op, "there are no such events of domains")
+	}
+	if err := q.enter(); err != nil {
+		return err
+	}
+	defer q.leave()
+	code := d.raw.BindEventQueue(q.raw, uint64(more))
+	if Errno(code) == errnoBadFlags {
+		return &Error{Op: op, Provider: d.provider, Errno: Errno(syscall.EOPNOTSUPP), Detail: "the provider has no events of registrations"}
+	}
+	if code != 0 {
+		return fail(op, d.provider, int(code))
+	}
+	d.adopt(&q.handle)
+	d.events = q
+	return nil
+}
+
+// eventQueue is the one of BindEvents, or nil.
+func (d *Domain) eventQueue() *EventQueue {
+	d.binding.Lock()
+	defer d.binding.Unlock()
+	return d.events
 }
 
 // Close closes the domain. ErrBusy says what is still open in it.

@@ -35,6 +35,8 @@ type Endpoint struct {
 	severed    bool   // closed in libfabric only
 	spill      *waste // where messages go that do not fit, or that nobody has received
 	awaited    bool   // something was deferred that has to do with it
+	// sendFlags are those of operations that are posted without any.
+	sendFlags OpFlags
 }
 
 // OpenEndpoint makes an endpoint of the domain's kind. It can be used after
@@ -69,7 +71,7 @@ func (e *Endpoint) activate(send, receive *CompletionQueue) error {
 	if first == nil {
 		first = receive
 	}
-	turn, ok := cgo.NewTurn(e.raw, first.raw, turnOps, turnOps, e.domain.info.Capabilities()&SourceAddress != 0)
+	turn, ok := first.newTurn(e.raw, turnOps)
 	if !ok {
 		return fail("turn", e.provider, int(syscall.ENOMEM))
 	}
@@ -80,6 +82,7 @@ func (e *Endpoint) activate(send, receive *CompletionQueue) error {
 	e.wakes(first.wakeWaiters)
 	e.undirected = undirected(e.domain.info)
 	e.registered = registered(e.Info())
+	e.sendFlags = e.Info().Send().Flags
 	if spills(e.Info()) {
 		e.spill = scratch.take()
 	}

@@ -22,6 +22,10 @@ type Error struct {
 	Detail string
 	// Excess is the number of bytes that did not fit, for ErrTruncated.
 	Excess int
+	// Data is what the provider gave with the failure of an operation, 256 bytes
+	// of it at most: the address of a sender that is not known (SourceErrors), or
+	// what its manual says. Most give nothing.
+	Data []byte
 }
 
 func (e *Error) Error() string {

@@ -29,7 +29,7 @@ type NotifyEvent struct{ Data uint64 }
 type AVCompleteEvent struct{ Count uint64 }
 
 // MRCompleteEvent says that a registration is done (FI_MR_COMPLETE).
-// Registrations of this package are done on return and have none.
+// There are none but in a domain with [RegistrationEvents].
 type MRCompleteEvent struct{ Data uint64 }
 
 // JoinCompleteEvent says that a group was joined (FI_JOIN_COMPLETE): one of the

@@ -1,5 +1,7 @@
 package fabric
 
+import "github.com/weft-go/weft/cgo"
+
 // TrustSockets allows the shared send contexts of sockets until the returned
 // function is called. They hold as long as there is no traffic.
 func TrustSockets() (restore func()) {
@@ -31,4 +33,13 @@ func Inside() (n int) {
 		}
 	}
 	return n
+}
+
+// UnknownSender has a receive in flight end as providers end one of a sender that the
+// address vector does not have, with a message of length bytes.
+func UnknownSender(q *CompletionQueue, receive Token, length int) (out Completion, ok bool) {
+	ok = q.finish(q.reader, &cgo.Completion{
+		Token: uint64(receive), Err: errnoUnknownSource, Len: uint64(length), Tag: 3, Source: uint64(AddressAny),
+	}, &out)
+	return out, ok
 }

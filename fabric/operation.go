@@ -134,6 +134,12 @@ type Remote struct {
 	Address, Key uint64
 }
 
+// RemotePart is a piece of a peer's memory, of Len bytes.
+type RemotePart struct {
+	Remote
+	Len uint64
+}
+
 // Op is one operation to post. It is the caller's again when Turn returns; what
 // belongs to the operation until its completion is the memory that it names.
 type Op struct {
@@ -166,6 +172,11 @@ type Op struct {
 	Claimed Token
 	// Remote is where reads, writes and atomic operations find the peer's memory.
 	Remote Remote
+	// Remotes is several pieces of it in place of Remote, for OpRead and OpWrite:
+	// together as long as the operation's memory here, which they are read into
+	// or written from one after the other. A provider takes a few
+	// (SendAttributes.RemoteVectors), weft eight at most; more are ErrInvalid.
+	Remotes []RemotePart
 	// Vector is several buffers in place of Buf, with their Descriptors if the
 	// device needs registration. A provider takes a few
 	// (SendAttributes.Vectors, ReceiveAttributes.Vectors), weft eight at most.
@@ -203,7 +214,7 @@ type Completion struct {
 	Context uint64
 	// Kind is the kind of the operation, or OpRemoteWrite, which is of none.
 	Kind OpKind
-	// Tag is the tag that the sender gave, for a receive that succeeded.
+	// Tag is the tag that the sender gave, for a tagged receive that succeeded.
 	Tag uint64
 	// Len is the number of bytes received, peeked at, or written by a peer; 0 for
 	// everything else.
@@ -247,8 +258,11 @@ func (op *Op) wrong() string {
 		return "an injected operation has one buffer, and no flag but Immediate"
 	case op.Flags&Immediate != 0 && (op.Kind == OpRead || op.Kind == OpAtomicInject):
 		return "there is no immediate with a read or an injected atomic"
-	case k.atomic:
+	case k.atomic && len(op.Remotes) == 0:
 		return op.Atomic.wrong(op)
+	}
+	if len(op.Remotes) > 0 && k.remote {
+		return op.wrongRemotes()
 	}
 	return ""
 }

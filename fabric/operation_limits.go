@@ -1,6 +1,9 @@
 package fabric
 
-import "syscall"
+import (
+	"strconv"
+	"syscall"
+)
 
 // wrong says why an operation was not even tried.
 func (e *Endpoint) wrong(op *Op) (Errno, string) {
@@ -20,6 +23,13 @@ func (e *Endpoint) unfit(op *Op) (Errno, string) {
 	}
 	if why := e.emptyTooMuch(op); why != "" {
 		return Errno(syscall.ENOSYS), why
+	}
+	if e.tooManyRemotes(op) {
+		return errnoInvalid, "an operation has at most " + strconv.FormatUint(e.mostRemotes(), 10) +
+			" pieces of remote memory here, not " + strconv.Itoa(len(op.Remotes))
+	}
+	if e.placeless(op) {
+		return errnoInvalid, "a MultiReceive takes a receive queue whose completions say where a message is: CompletionTagged or CompletionData"
 	}
 	if e.undirected && op.Kind == OpReceive && op.Peer != AddressAny {
 		return Errno(syscall.ENOSYS), "an untagged receive takes messages of any peer here; receive by a tag, or from AddressAny"

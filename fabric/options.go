@@ -214,9 +214,13 @@ func (e *Endpoint) option(op string, o cgo.Option, call func() cgo.Code) error {
 		// It would look for the option in what it makes on fi_enable.
 		return e.invalid(op+optionName(o), "the shm provider has options only once the endpoint is enabled")
 	}
-	code := int(call())
-	if code == int(syscall.ENOPROTOOPT) {
-		return &Error{Op: op + optionName(o), Provider: e.provider, Errno: Errno(syscall.EOPNOTSUPP), Detail: "the provider does not have the option"}
+	return optionError(op+optionName(o), e.provider, call())
+}
+
+// optionError is what a call about an option has returned.
+func optionError(op, provider string, code cgo.Code) error {
+	if int(code) == int(syscall.ENOPROTOOPT) {
+		return &Error{Op: op, Provider: provider, Errno: Errno(syscall.EOPNOTSUPP), Detail: "the provider does not have the option"}
 	}
-	return fail(op+optionName(o), e.provider, code)
+	return fail(op, provider, int(code))
 }

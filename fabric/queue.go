@@ -30,8 +30,11 @@ type CompletionQueue struct {
 
 	slots  cgo.Slots
 	reader *cgo.Turn // for reading without an endpoint
-	table  []slot
-	free   []uint32
+	// format is what was asked for, and entries the format in libfabric.
+	format  CompletionFormat
+	entries int
+	table   []slot
+	free    []uint32
 	// resting are slots of operations that have failed, where the provider may say so
 	// again: the next one that fails takes the place of the oldest, and frees it.
 	resting []uint32
@@ -69,32 +72,57 @@ type slot struct {
 // of eight, and what it compares with and where its result goes.
 const pinnerRoom = 5
 
+// errnoUnknownSource is how a message ends that was received, and whose sender the
+// address vector does not have (EADDRNOTAVAIL, with SourceErrors).
+const errnoUnknownSource = int32(99)
+
 // receiveToken marks tokens of the receive queue of an endpoint with two; no
 // generation has this bit.
 const receiveToken = 1 << 63
 
-// OpenCompletionQueue opens a queue with at least size entries, 1 to 2^20. It has
-// a wait descriptor where the provider can make one.
+// CompletionQueueConfig says what a completion queue is to be.
+type CompletionQueueConfig struct {
+	// Size is how many entries there are to be at least, 1 to 2^20.
+	Size int
+	// Format is what completions say; zero is CompletionTagged.
+	Format CompletionFormat
+}
+
+// OpenCompletionQueue is OpenCompletionQueueConfig for tagged entries, size of them.
 //
 // Implements: int fi_cq_open(...)
 func (d *Domain) OpenCompletionQueue(size int) (*CompletionQueue, error) {
+	return d.OpenCompletionQueueConfig(CompletionQueueConfig{Size: size})
+}
+
+// OpenCompletionQueueConfig opens a queue. It has a wait descriptor where the
+// provider can make one. ErrInvalid says what is wrong with the configuration, and
+// ErrNotSupported that the provider does not have the format, as efa's domains of
+// datagrams do not have CompletionTagged.
+//
+// Implements: int fi_cq_open(...)
+func (d *Domain) OpenCompletionQueueConfig(c CompletionQueueConfig) (*CompletionQueue, error) {
 	if err := d.enter(); err != nil {
 		return nil, err
 	}
 	defer d.leave()
 	const most = 1 << 20
-	if size < 1 || size > most {
+	size := c.Size
+	switch {
+	case size < 1 || size > most:
 		return nil, d.invalid("fi_cq_open", "a queue has 1 to "+strconv.Itoa(most)+" entries, not "+strconv.Itoa(size))
+	case int(c.Format) >= len(completionFormats):
+		return nil, d.invalid("fi_cq_open", "there is no such format of completions")
 	}
-	q := &CompletionQueue{domain: d, waitFD: -1}
-	raw, actual, code := d.raw.OpenCompletionQueue(size, cgo.WaitFD)
+	q := &CompletionQueue{domain: d, waitFD: -1, format: c.Format, entries: c.Format.within(d.provider)}
+	raw, actual, code := d.raw.OpenCompletionQueue(size, cgo.WaitFD, q.entries)
 	if code == 0 {
 		q.canBlock = true
 		if fd, code := raw.WaitDescriptor(); code == 0 {
 			q.waitFD = fd
 		}
 	} else {
-		raw, actual, code = d.raw.OpenCompletionQueue(size, cgo.WaitNone)
+		raw, actual, code = d.raw.OpenCompletionQueue(size, cgo.WaitNone, q.entries)
 	}
 	if code != 0 {
 		return nil, fail("fi_cq_open", d.provider, int(code))
@@ -110,12 +138,12 @@ func (d *Domain) OpenCompletionQueue(size int) (*CompletionQueue, error) {
 		raw.Close()
 		return nil, fail("slots", d.provider, int(syscall.ENOMEM))
 	}
-	if q.reader, ok = cgo.NewTurn(cgo.Endpoint{}, raw, 1, turnOps, d.info.Capabilities()&SourceAddress != 0); !ok {
+	q.raw, q.slots = raw, slots
+	if q.reader, ok = q.newTurn(cgo.Endpoint{}, 1); !ok {
 		slots.Free()
 		raw.Close()
 		return nil, fail("turn", d.provider, int(syscall.ENOMEM))
 	}
-	q.raw, q.slots = raw, slots
 	q.table = make([]slot, actual+rest)
 	q.resting = make([]uint32, rest)
 	for i := range q.resting {
@@ -128,6 +156,16 @@ func (d *Domain) OpenCompletionQueue(size int) (*CompletionQueue, error) {
 	q.wakes(q.wakeWaiters)
 	q.open("completion queue", d.provider, &d.handle)
 	return q, nil
+}
+
+// newTurn makes room for turns of an endpoint with up to ops operations, that read
+// this queue.
+func (q *CompletionQueue) newTurn(e cgo.Endpoint, ops int) (*cgo.Turn, bool) {
+	t, ok := cgo.NewTurn(e, q.raw, ops, turnOps, q.domain.info.Capabilities()&SourceAddress != 0)
+	if ok {
+		t.Format(q.entries, q.slots)
+	}
+	return t, ok
 }
 
 // WaitDescriptor returns the file descriptor that becomes readable when there
@@ -330,9 +368,10 @@ func (q *CompletionQueue) finish(t *cgo.Turn, c *cgo.Completion, out *Completion
 			return false
 		}
 		// shm 2.1 marks it by the immediate alone.
-		if c.Token == cgo.NoToken && c.Err == 0 && c.Flags&(cgo.FlagRemoteWrite|cgo.FlagImmediate) != 0 {
+		if c.Token == cgo.NoToken && c.Err == 0 && q.format != CompletionContext && c.Flags&(cgo.FlagRemoteWrite|cgo.FlagImmediate) != 0 {
 			out.Kind, out.Len = OpRemoteWrite, int(c.Len)
 			out.HasImmediate, out.Immediate = c.Flags&cgo.FlagImmediate != 0, c.Data
+			q.format.narrow(out)
 			return true
 		}
 		q.stray++
@@ -340,8 +379,13 @@ func (q *CompletionQueue) finish(t *cgo.Turn, c *cgo.Completion, out *Completion
 	}
 	out.Context, out.Kind = s.context, s.kind
 	last := true
-	if kinds[s.kind].receive && c.Err == 0 {
-		out.Tag, out.Len, out.Source = c.Tag, int(c.Len), Address(c.Source)
+	received := c.Err == 0 || c.Err == errnoUnknownSource
+	if kinds[s.kind].receive && received {
+		out.Len, out.Source = int(c.Len), Address(c.Source)
+		// efa leaves anything in it for a message without a tag.
+		if s.kind == OpTaggedReceive {
+			out.Tag = c.Tag
+		}
 		if c.Flags&cgo.FlagImmediate != 0 {
 			out.HasImmediate, out.Immediate = true, c.Data
 		}
@@ -356,9 +400,10 @@ func (q *CompletionQueue) finish(t *cgo.Turn, c *cgo.Completion, out *Completion
 	if out.Len > s.room {
 		s.spilled(q, out, out.Len)
 	}
+	q.format.narrow(out)
 	if c.Err != 0 {
 		out.Err = q.failure(t, c, s)
-		out.Released = s.flags&MultiReceive != 0
+		out.Released = out.Released || !received && s.flags&MultiReceive != 0
 	}
 	switch {
 	case !last:
@@ -384,7 +429,7 @@ func (q *CompletionQueue) failure(t *cgo.Turn, c *cgo.Completion, s *slot) error
 	}
 	e := &Error{
 		Op: s.kind.String(), Provider: q.provider, Errno: failedAs(q.provider, Errno(c.Err), c.ProviderErrno),
-		Detail: t.ErrorText(c), Excess: int(c.Excess),
+		Detail: t.ErrorText(c), Excess: int(c.Excess), Data: t.ErrorData(c),
 	}
 	if nothing {
 		q.noMessage[s.kind] = e

@@ -113,7 +113,7 @@ func (d *Domain) OpenSharedReceive(i *Info, q *CompletionQueue) (*SharedReceive,
 	if code != 0 {
 		return nil, fail(op, d.provider, int(code))
 	}
-	turn, ok := cgo.NewTurn(raw, q.raw, turnOps, turnOps, q.domain.info.Capabilities()&SourceAddress != 0)
+	turn, ok := q.newTurn(raw, turnOps)
 	if !ok {
 		raw.Close()
 		return nil, fail("turn", d.provider, int(syscall.ENOMEM))

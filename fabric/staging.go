@@ -12,7 +12,7 @@ func (e *Endpoint) stage(op *Op, c *cgo.Op, x *cgo.Extra) bool {
 	c.Kind, c.Slot, c.Token, c.Extra = 0, 0, 0, nil
 	// The usual case first: a plain message needs no look at the rest.
 	plain := op.plain()
-	if (!plain || op.Kind == 0) && (op.wrong() != "" || e.emptyTooMuch(op) != "") {
+	if (!plain || op.Kind == 0) && (op.wrong() != "" || e.emptyTooMuch(op) != "" || e.placeless(op) || e.tooManyRemotes(op)) {
 		return true
 	}
 	if e.undirected && op.Kind == OpReceive && op.Peer != AddressAny {
@@ -55,6 +55,10 @@ func (e *Endpoint) stage(op *Op, c *cgo.Op, x *cgo.Extra) bool {
 	c.Descriptor = uintptr(op.Descriptor)
 	if !plain || spills {
 		extend(op, c, x)
+		if x.Remotes > 0 && op.Flags&^Immediate == 0 {
+			// Only the form with a message takes them, and it takes no defaults.
+			x.Flags |= uint64(e.sendFlags)
+		}
 	}
 	room := noLimit
 	if spills {
@@ -90,6 +94,13 @@ func extend(op *Op, c *cgo.Op, x *cgo.Extra) {
 	c.Extra = x
 	x.Flags, x.Data = uint64(op.Flags), op.Immediate
 	x.RemoteAddress, x.RemoteKey = op.Remote.Address, op.Remote.Key
+	x.Remotes = 0
+	if kinds[op.Kind].remote {
+		x.Remotes = uint64(len(op.Remotes))
+		for i, r := range op.Remotes {
+			x.Remote[i] = cgo.RemoteVector{Address: r.Address, Len: r.Len, Key: r.Key}
+		}
+	}
 	x.Vectors = uint64(len(op.Vector))
 	for i, b := range op.Vector {
 		x.Vector[i] = cgo.Vector{Base: address(b), Len: uint64(len(b))}

@@ -12,6 +12,7 @@ var completionCases = []named{
 	{"error of one", errorOfOne},
 	{"truncated", truncated},
 	{"bounded", boundedQueue},
+	{"formats", everyFormat},
 }
 
 // An endpoint with a queue for each direction.

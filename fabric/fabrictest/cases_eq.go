@@ -11,6 +11,30 @@ var eventCases = []named{
 	{"empty", emptyEventQueue},
 	{"write and read", writtenEvents},
 	{"many readers", manyEventReaders},
+	{"of the domain", eventsOfDomain},
+}
+
+// Endpoints without an event queue work with that of their domain.
+func eventsOfDomain(t *trial) {
+	info := t.discover(t.hints(fabric.ReliableDatagram, fabric.TaggedMessages))
+	s := &site{info: info}
+	var err error
+	s.fabric, err = info.OpenFabric()
+	noError(t, err)
+	closeAtEnd(t, s.fabric)
+	q, err := s.fabric.OpenEventQueue()
+	noError(t, err)
+	closeAtEnd(t, q)
+	s.domain, err = s.fabric.OpenDomain(info)
+	noError(t, err)
+	closeAtEnd(t, s.domain)
+	closeKeptAtEnd(t, s)
+	t.need("events of domains", s.domain.BindEvents(q, 0))
+	a, b := s.pair(t, nil, nil)
+	a.say(t, 1, "without a queue")
+	b.hears(t, fabric.Op{Tag: 1}, "without a queue")
+	errorIs(t, q.Close(), fabric.ErrBusy)
+	idle(t, a, b)
 }
 
 // eventQueue opens one on whatever endpoint the provider has.

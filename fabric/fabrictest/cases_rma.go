@@ -10,6 +10,7 @@ import (
 
 var remoteMemoryCases = []named{
 	{"read and write", readAndWrite},
+	{"several pieces", severalPieces},
 	{"with immediate", writeWithImmediate},
 	{"inject", injectedWrite},
 	{"fenced", fencedRead},
@@ -47,6 +48,69 @@ func readAndWrite(t *trial) {
 			a.done(t)
 			isTrue(t, bytes.Equal(want, append(first, second...)), "%d bytes read into two", n)
 		}
+	}
+	idle(t, a, b)
+}
+
+// Several pieces of a peer's memory, in one region and in two, are written and read
+// at once.
+func severalPieces(t *trial) {
+	a, b := pairOf(t, fabric.Messages|fabric.RemoteMemory)
+	most := int(min(a.site.info.Send().RemoteVectors, 8))
+	memory, remote := b.site.shared(t, 4096)
+	other, otherRemote := b.site.shared(t, 4096)
+	piece := func(i, length int) fabric.RemotePart {
+		r := remote
+		if i%2 == 1 {
+			r = otherRemote
+		}
+		r.Address += uint64(100 * i)
+		return fabric.RemotePart{Remote: r, Len: uint64(length)}
+	}
+	for count := 1; count <= most; count++ {
+		var pieces []fabric.RemotePart
+		total := 0
+		for i := range count {
+			pieces = append(pieces, piece(i, 10+i))
+			total += 10 + i
+		}
+		want := counting(total)
+		for i := range want {
+			want[i] += byte(count)
+		}
+		a.must(t, fabric.Op{Kind: fabric.OpWrite, Peer: a.peer, Buf: want, Remotes: pieces, Flags: fabric.DeliveryComplete, Context: 1})
+		equal(t, 1, a.done(t).Context)
+		var there []byte
+		for i := range count {
+			m := memory
+			if i%2 == 1 {
+				m = other
+			}
+			there = append(there, m[100*i:][:10+i]...)
+		}
+		equal(t, want, there, "%d pieces written", count)
+		got := make([]byte, total)
+		op := fabric.Op{Kind: fabric.OpRead, Peer: a.peer, Buf: got, Remotes: pieces}
+		if a.site.info.Send().Vectors > 1 {
+			// The buffers here end elsewhere than those there.
+			op.Buf, op.Vector = nil, [][]byte{got[:7], got[7:]}
+		}
+		a.must(t, op)
+		a.done(t)
+		equal(t, want, got, "%d pieces read", count)
+	}
+	pieces := make([]fabric.RemotePart, most+1)
+	for i := range pieces {
+		pieces[i] = piece(i, 1)
+	}
+	for _, op := range []fabric.Op{
+		{Kind: fabric.OpWrite, Buf: make([]byte, most+1), Remotes: pieces},
+		{Kind: fabric.OpRead, Buf: make([]byte, 2), Remotes: pieces[:1]},
+		{Kind: fabric.OpWrite, Buf: make([]byte, 1), Remotes: pieces[:1], Remote: remote},
+		{Kind: fabric.OpWriteInject, Buf: make([]byte, 1), Remotes: pieces[:1]},
+	} {
+		op.Peer = a.peer
+		errorIs(t, a.post(t, op).Err, fabric.ErrInvalid)
 	}
 	idle(t, a, b)
 }

@@ -96,8 +96,13 @@ func (s *site) open(t *trial, info *fabric.Info, b fabric.Bindings) *station {
 
 func (s *site) queue(t *trial, size int) *fabric.CompletionQueue {
 	t.Helper()
-	q, err := s.domain.OpenCompletionQueue(size)
-	noError(t, err)
+	return s.queueOf(t, fabric.CompletionQueueConfig{Size: size})
+}
+
+func (s *site) queueOf(t *trial, c fabric.CompletionQueueConfig) *fabric.CompletionQueue {
+	t.Helper()
+	q, err := s.domain.OpenCompletionQueueConfig(c)
+	t.need("completions of "+c.Format.String(), err)
 	closeAtEnd(t, q)
 	return q
 }

@@ -158,6 +158,8 @@ type T int
 	write(t, root, map[string]string{"scripts/coverage/numbers.txt": "FI_B: left out: of no use\nFI_M*: otherwise: as a number\nFI_X_H: internal: guards\n"})
 
 	write(t, root, map[string]string{"scripts/coverage/reasons.txt": "providers/*: internal: of providers\nfi_la*: deprecated: of old\n"})
+	require.ErrorContains(t, run(root, rdma, output), "fi_last (fabric.h) is not marked deprecated")
+	write(t, root, map[string]string{"scripts/coverage/reasons.txt": "providers/*: internal: of providers\nfi_la*: deprecated: fi_x(3) of 3.14: of old\n"})
 	require.NoError(t, run(root, rdma, output))
 	text, err := os.ReadFile(output)
 	require.NoError(t, err)
@@ -167,7 +169,7 @@ type T int
 		"| fi_plain | fabric.Y.Do |",
 		"| fi_old | cgo.KindA, fabric.Y.Do |",
 		"| fi_alias | cgo.T |",
-		"| fi_last | deprecated: of old |",
+		"| fi_last | deprecated: fi_x(3) of 3.14: of old |",
 		"| fi_hidden | internal: of providers |",
 		"| providers/p.h | 1 | 0 | 0 | 1 | 0 | - |",
 		"| fi_new | cgo.V.V |",

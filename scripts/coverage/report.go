@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -93,6 +94,9 @@ func (c *coverage) headers() []string {
 	return headers
 }
 
+// documented is where the manual says that a function is deprecated.
+var documented = regexp.MustCompile(`^\w+\(\d\) of \d+\.\d+: `)
+
 // problems are what must not be.
 func (c *coverage) problems() error {
 	var problems []error
@@ -102,6 +106,8 @@ func (c *coverage) problems() error {
 			problems = append(problems, fmt.Errorf("%s claims to implement %s, which package cgo does not call", e.bound[0], e.Name))
 		case len(e.bound) == 0 && e.reason == nil:
 			problems = append(problems, fmt.Errorf("%s (%s) is not bound, and reasons.txt does not say why", e.Name, e.Header))
+		case e.reason != nil && e.reason.kind == deprecated && !e.Deprecated && !documented.MatchString(e.reason.text):
+			problems = append(problems, fmt.Errorf("%s (%s) is not marked deprecated, and reasons.txt does not say where the manual says so", e.Name, e.Header))
 		}
 	}
 	if t := c.totals(""); t.share() < least {
