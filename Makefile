@@ -177,18 +177,24 @@ soak-closing: setup ## SOAK_PROGRAMS=5000 that open, use and close endpoints and
 	SOAK_PROGRAMS=$(or $(SOAK_PROGRAMS),5000) go test ./fabric/ -run='^TestClosePrograms$$' -count=1 -timeout=0 -v
 
 # make test does the same with four ranks and a little of everything. SOAK_PROVIDERS=efa is
-# the emulated device, of which WEFT_EFA_DROP and the like are the faults.
-export SOAK_RANKS SOAK_SIZES SOAK_SUBJECTS SOAK_CALLS SOAK_SEED
+# the emulated device, of which WEFT_EFA_DROP and the like are the faults. SOAK_PARTS is which
+# of the two tests: Processes, the calls by SOAK_RANKS processes, and RankIsKilled, in jobs of
+# SOAK_KILLED. SOAK_SIZES and SOAK_SUBJECTS may be empty, and SOAK_CALLS 0, for none of these.
+export SOAK_RANKS SOAK_KILLED SOAK_SIZES SOAK_SUBJECTS SOAK_CALLS SOAK_SEED SOAK_WORDS
+SOAK_PARTS ?= Processes|RankIsKilled
+# A setting that is given is no default, even if it is empty; export alone makes it one of this file.
+given = $(filter-out undefined file,$(origin $(1)))
 .PHONY: soak-collective
 soak-collective: export WEFT_TEST_PROVIDERS = $(if $(SOAK_PROVIDERS),$(SOAK_PROVIDERS),shm,tcp,sockets)
 soak-collective: export WEFT_REQUIRE = $(WEFT_TEST_PROVIDERS)
+soak-collective: SOAK_KILLED := $(or $(SOAK_KILLED),$(SOAK_RANKS),3)
 soak-collective: SOAK_RANKS := $(or $(SOAK_RANKS),1-17)
-soak-collective: SOAK_SIZES := $(if $(SOAK_SIZES),$(SOAK_SIZES),0,1,8,100,4Ki,32Ki,33000,100000,1Mi,16Mi,64Mi)
-soak-collective: SOAK_SUBJECTS := $(if $(SOAK_SUBJECTS),$(SOAK_SUBJECTS),40,3000)
+soak-collective: SOAK_SIZES := $(if $(call given,SOAK_SIZES),$(SOAK_SIZES),0,1,8,100,4Ki,32Ki,33000,100000,1Mi,16Mi,64Mi)
+soak-collective: SOAK_SUBJECTS := $(if $(call given,SOAK_SUBJECTS),$(SOAK_SUBJECTS),40,3000)
 soak-collective: SOAK_CALLS := $(or $(SOAK_CALLS),100000)
 soak-collective: setup ## all collectives by 1 to 17 processes, or SOAK_RANKS=2-5, SOAK_SIZES=0,4Ki,1Mi, SOAK_CALLS
 	go test $(if $(findstring efa,$(WEFT_TEST_PROVIDERS)),-exec=$(CURDIR)/scripts/with-efa) ./collective/ \
-		-run='^Test(Processes|RankIsKilled)$$' -count=1 -timeout=0 -v
+		-run='^Test($(SOAK_PARTS))$$' -count=1 -timeout=0 -v
 
 .PHONY: fuzz
 fuzz: setup ## run each fuzz target for FUZZTIME

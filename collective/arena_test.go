@@ -38,6 +38,8 @@ func newLarder(size int) (*larder, error) {
 // empty takes all back.
 func (l *larder) empty() { l.front, l.end = 0, len(l.arena.Bytes()) }
 
+func (l *larder) isEmpty() bool { return l.front == 0 && l.end == len(l.arena.Bytes()) }
+
 // take is a part of the arena, or nil if there is too little left.
 func (l *larder) take(n, alignment int) []byte {
 	l.takes++

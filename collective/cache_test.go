@@ -79,6 +79,43 @@ func TestWindowsAreBounded(t *testing.T) {
 	})
 }
 
+// Nor do few that are long: beside the largest there is no more than spareBytes of them. The
+// largest stays, so that a long call and short ones do not drive each other out.
+func TestLongWindowsAreBounded(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		const page = spareBytes / 8 // the machine has more than that for each test
+		for name, test := range map[string]struct{ asked, kept []int }{
+			"few that are short":  {[]int{page, 2 * page, page}, []int{2 * page, page}},
+			"the oldest go":       {[]int{8 * page, 4 * page, 2 * page, 16 * page}, []int{2 * page, 4 * page, 16 * page}},
+			"one is kept":         {[]int{32 * page}, []int{32 * page}},
+			"a larger one":        {[]int{16 * page, 32 * page}, []int{32 * page}},
+			"short behind long":   {[]int{32 * page, page, 2 * page}, []int{32 * page, page, 2 * page}},
+			"the largest is kept": {[]int{32 * page, 8 * page, 4 * page}, []int{32 * page, 4 * page}},
+		} {
+			t.Run(name, func(t *testing.T) {
+				world := open(t, provider, 1)[0]
+				var kept []int
+				var most int
+				world.Reactor().Do(func(p progress) {
+					var w windows
+					for _, n := range test.asked {
+						b, err := w.take(p, n)
+						require.NoError(t, err)
+						most = max(most, n+w.bytes())
+						require.NoError(t, w.give(b))
+					}
+					for _, b := range w.spare {
+						kept = append(kept, len(b.memory))
+					}
+					require.NoError(t, w.close())
+				})
+				require.ElementsMatch(t, test.kept, kept)
+				require.LessOrEqual(t, most, slices.Max(test.asked)+spareBytes, "while a call has one")
+			})
+		}
+	})
+}
+
 // A Config comes before the first call, or not at all.
 func TestConfigureComesFirst(t *testing.T) {
 	each(t, func(t *testing.T, provider string) {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -25,15 +27,16 @@ import (
 // compared with a serial fold.
 //
 // By default it is a small one, with the other tests. make soak-collective does the
-// whole; SOAK_PROVIDERS, SOAK_RANKS, SOAK_SIZES, SOAK_CALLS, SOAK_SUBJECTS and SOAK_SEED
-// change it.
+// whole; SOAK_PROVIDERS, SOAK_RANKS, SOAK_SIZES, SOAK_CALLS, SOAK_SUBJECTS, SOAK_SEED and
+// SOAK_WORDS=none change it.
 type campaign struct {
 	Sizes    []int // bytes of the longest buffer of a rank, about
 	Every    bool  // every algorithm at each size, and not one besides the one chosen
 	Subjects []int // bytes for each rank, of calls with every subject
 	Calls    int   // small ones
 	Seed     uint64
-	Seconds  int // at most
+	Seconds  int  // at most
+	Wordless bool // see silence
 }
 
 // sample is the campaign of every run of the tests.
@@ -56,12 +59,21 @@ func asked(t *testing.T, provider string) (ranks []int, c campaign) {
 	default:
 		return []int{4}, c
 	}
-	c.Sizes = testenv.Setting(t, "SOAK_SIZES", c.Sizes, list)
-	c.Subjects = testenv.Setting(t, "SOAK_SUBJECTS", c.Subjects, list)
+	c.Sizes = numbers(t, "SOAK_SIZES", c.Sizes)
+	c.Subjects = numbers(t, "SOAK_SUBJECTS", c.Subjects)
 	c.Calls = testenv.Setting(t, "SOAK_CALLS", c.Calls, strconv.Atoi)
 	c.Seed = testenv.Setting(t, "SOAK_SEED", c.Seed, func(text string) (uint64, error) { return strconv.ParseUint(text, 10, 64) })
+	c.Wordless = os.Getenv("SOAK_WORDS") == "none"
 	c.Every, c.Seconds = true, 24*3600
-	return testenv.Setting(t, "SOAK_RANKS", nil, list), c
+	return numbers(t, "SOAK_RANKS", nil), c
+}
+
+// numbers is a setting that is a list, and may be an empty one.
+func numbers(t *testing.T, name string, usual []int) []int {
+	if text, set := os.LookupEnv(name); set && text == "" {
+		return nil
+	}
+	return testenv.Setting(t, name, usual, list)
 }
 
 // list reads numbers such as 8, 4Ki and 64Mi, and ranges of them such as 1-17, separated
@@ -100,20 +112,62 @@ func TestProcesses(t *testing.T) {
 	each(t, func(t *testing.T, provider string) {
 		ranks, c := asked(t, provider)
 		for _, size := range ranks {
-			begin := time.Now()
-			words, err := json.Marshal(c)
-			require.NoError(t, err)
-			errs, said := jobtest.Ranks(t, size, provider, "campaign", string(words))
-			var wrong error
-			for rank, err := range errs {
-				if err != nil {
-					wrong = errors.Join(wrong, fmt.Errorf("rank %d of %d: %w, %s", rank, size, err, said[rank]))
-				}
-			}
-			require.NoError(t, wrong)
-			t.Logf("%s, %d ranks: %s, in %.1f s", provider, size, strings.TrimSpace(said[0]), time.Since(begin).Seconds())
+			t.Run(fmt.Sprintf("%d ranks", size), func(t *testing.T) { c.run(t, provider, size) })
+		}
+		if !soaking() && strings.HasPrefix(provider, "tcp") {
+			c.Wordless = true
+			t.Run("without words", func(t *testing.T) { c.run(t, provider, ranks[0]) })
 		}
 	})
+}
+
+// run runs a job of so many ranks.
+func (c campaign) run(t *testing.T, provider string, size int) {
+	begin := time.Now()
+	words, err := json.Marshal(c)
+	require.NoError(t, err)
+	errs, said := jobtest.Ranks(t, size, provider, "campaign", string(words))
+	var wrong error
+	for rank, err := range errs {
+		if err != nil {
+			wrong = errors.Join(wrong, fmt.Errorf("rank %d of %d: %w, %s", rank, size, err, said[rank]))
+		}
+	}
+	require.NoError(t, wrong)
+	t.Logf("%s, %d ranks: %s, in %.1f s", provider, size, strings.TrimSpace(said[0]), time.Since(begin).Seconds())
+}
+
+// silence has a communicator that has had no call do without words: this rank is told of puts
+// by notices, as where the provider carries no immediates.
+func silence(c *comm.Comm) error {
+	g, err := groupOf(c, nil)
+	if err != nil {
+		return err
+	}
+	c.Reactor().Do(func(progress) { g.window = -1 })
+	return nil
+}
+
+// spoken is an error if a rank was told of puts by words nevertheless.
+func spoken(c *comm.Comm) (err error) {
+	c.Reactor().Do(func(progress) {
+		for rank, m := range c.Extended().(*group).members {
+			if m.words+m.heard > 0 {
+				err = fmt.Errorf("%d words to rank %d, and %d from it", m.words, rank, m.heard)
+			}
+		}
+	})
+	return err
+}
+
+// pantry is how large an arena is that what a rank gives to a call and gets of it fits into,
+// but for some of the largest, if the arenas of so many ranks would have too much together.
+func (c campaign) pantry(size int) int {
+	const least, most = 1 << 20, 2 << 30
+	if len(c.Sizes) == 0 {
+		return least
+	}
+	return max(least, min(3*slices.Max(c.Sizes), most/size))
 }
 
 // playCampaign is a rank's part.
@@ -129,13 +183,18 @@ func playCampaign(world *comm.Comm, words string) error {
 		return err
 	}
 	// One with parameters of its own, such as a cache that holds next to nothing.
-	draw := rand.New(rand.NewPCG(c.Seed, 0))
+	draw := rand.New(rand.NewPCG(c.Seed, uint64(world.Size())))
 	config := Config{Fanout: 1 + draw.IntN(16), CachePages: []int{-1, 1, 3}[draw.IntN(3)], Chunk: 500 + draw.IntN(5000)}
 	if err := Configure(other, config); err != nil {
 		return err
 	}
+	if c.Wordless {
+		if err := errors.Join(silence(world), silence(other)); err != nil {
+			return err
+		}
+	}
 	p := &player{world: world, other: other, mine: rand.New(rand.NewPCG(c.Seed, uint64(world.Rank()))), seed: c.Seed}
-	if p.larder, err = newLarder(1 << 20); err != nil {
+	if p.larder, err = newLarder(c.pantry(world.Size())); err != nil {
 		return err
 	}
 	for _, part := range []func(context.Context, campaign) error{p.sweep, p.combine, p.storm} {
@@ -143,8 +202,14 @@ func playCampaign(world *comm.Comm, words string) error {
 			return err
 		}
 	}
+	if c.Wordless {
+		if err := errors.Join(spoken(world), spoken(other)); err != nil {
+			return err
+		}
+	}
 	if world.Rank() == 0 {
-		fmt.Printf("%d calls of all sizes, %d of all subjects, %d small ones\n", p.swept, p.combined, p.stormed)
+		fmt.Printf("%d calls of all sizes and %d by the provider, %d of all subjects, %d small ones; data in an arena of %d bytes: %d times\n",
+			p.swept, p.provided, p.combined, p.stormed, len(p.larder.arena.Bytes()), p.stored)
 	}
 	return errors.Join(p.larder.arena.Close(), other.Close())
 }
@@ -156,6 +221,9 @@ type player struct {
 	larder                   *larder    // for some of the calls
 	seed                     uint64     // of the last trial
 	swept, combined, stormed int
+	provided                 int                          // by the provider's own collectives
+	refuses                  map[schedule.Collective]bool // what the provider does not do of a size
+	stored                   int                          // trials with data in the larder
 }
 
 // next is a trial's seed, the same on all ranks.
@@ -167,6 +235,7 @@ func (p *player) next() uint64 {
 // sweep makes every kind of call, with every root and in both forms, at each size.
 func (p *player) sweep(ctx context.Context, c campaign) error {
 	for _, bytes := range c.Sizes {
+		p.refuses = make(map[schedule.Collective]bool)
 		for i, k := range kinds {
 			for root := range k.roots(p.world.Size()) {
 				seed := p.next()
@@ -184,10 +253,33 @@ func (p *player) sweep(ctx context.Context, c campaign) error {
 					}
 					p.swept++
 				}
+				if err := p.provide(ctx, s, trial{kind: k, root: root, bytes: bytes, seed: p.next()}); err != nil {
+					return err
+				}
 			}
 		}
 	}
 	return nil
+}
+
+// provide has the provider make a call, if it does such calls. Which it does is the same on all
+// ranks.
+func (p *player) provide(ctx context.Context, s subject, t trial) error {
+	if !strings.HasPrefix(p.world.Provider(), "tcp") || t.kind.uneven || p.refuses[t.kind.collective] {
+		return nil
+	}
+	t.algorithm = schedule.Provider
+	err := p.play(ctx, s, t)
+	switch {
+	case err == nil:
+		p.provided++
+	case refusedHere(err):
+		if !combines(t.kind.collective) {
+			p.refuses[t.kind.collective] = true
+		}
+		err = nil
+	}
+	return err
 }
 
 // combine makes all kinds of calls that combine, with every subject.
@@ -212,11 +304,18 @@ func (p *player) combine(ctx context.Context, c campaign) error {
 
 // play makes a call in one of the two forms.
 func (p *player) play(ctx context.Context, s subject, t trial) error {
+	if t.bytes > 1<<20 {
+		// What the one before had is garbage, and many ranks share the memory.
+		runtime.GC()
+	}
 	if p.mine.IntN(2) == 0 {
 		p.larder.empty()
 		t.larder = p.larder
 	}
 	a := s.attempt(p.world, t)
+	if t.larder != nil && !t.larder.isEmpty() {
+		p.stored++
+	}
 	var err error
 	if p.mine.IntN(2) == 0 {
 		err = a.run(ctx)

@@ -8,7 +8,8 @@ import (
 )
 
 // Gather gives the root the send of all ranks, in the order of their ranks, in recv, which
-// has the size times as many elements. The other ranks' recv is not used.
+// has the size times as many elements. The root's send may be its part of recv. The other
+// ranks' recv is not used.
 func Gather[T any](ctx context.Context, c *comm.Comm, send, recv []T, root int, options ...Option) error {
 	return newGather(c, send, recv, root, options).run(ctx)
 }
@@ -51,7 +52,8 @@ func newScatter[T any](c *comm.Comm, send, recv []T, root int, options []Option)
 	return prepare(c, w, options)
 }
 
-// Allgather is Gather with the result in the recv of all ranks.
+// Allgather is Gather with the result in the recv of all ranks, of which each may have its send
+// there.
 func Allgather[T any](ctx context.Context, c *comm.Comm, send, recv []T, options ...Option) error {
 	return newAllgather(c, send, recv, options).run(ctx)
 }

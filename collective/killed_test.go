@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weft-go/weft/collective/schedule"
 	"github.com/weft-go/weft/comm"
 	"github.com/weft-go/weft/efa"
 	"github.com/weft-go/weft/internal/jobtest"
@@ -32,24 +33,48 @@ type death struct {
 	Victim   int
 	Bytes    int
 	Seed     uint64
+	// Algorithm is that of the calls; those that are not done by it are left out.
+	Algorithm schedule.Algorithm
+	Wordless  bool
 }
 
 // deaths are those of a run of the tests: amid calls of all kinds at once. make
 // soak-collective has one for each kind alone, of each rank, with little data and with
 // much.
-func deaths(size int) (all []death) {
-	var names []string
+func deaths(provider string, size int) (all []death) {
+	var names, provided []string
 	for _, k := range kinds {
 		names = append(names, k.name)
+		// Of others, tcp does none.
+		if slices.Contains([]string{"barrier", "bcast", "allreduce", "scatter", "allgather"}, k.name) {
+			provided = append(provided, k.name)
+		}
 	}
+	tcp := strings.HasPrefix(provider, "tcp")
 	if !soaking() {
-		return []death{{names, true, 1, 3000, 1}, {names, false, 0, 300_000, 2}}
+		all = []death{
+			{Kinds: names, Blocking: true, Victim: 1, Bytes: 3000, Seed: 1},
+			{Kinds: names, Victim: 0, Bytes: 300_000, Seed: 2},
+		}
+		if tcp {
+			some := []string{"bcast", "allreduce", "gather", "alltoallv"}
+			all = append(all, death{Kinds: some, Victim: 2, Bytes: 100_000, Seed: 3, Wordless: true},
+				death{Kinds: provided, Blocking: true, Victim: 2, Bytes: 3000, Seed: 4, Algorithm: schedule.Provider})
+		}
+		return all
 	}
 	for _, blocking := range []bool{true, false} {
 		for victim := range size {
 			for _, bytes := range []int{200, 3_000_000} {
-				for i := range names {
-					all = append(all, death{names[i : i+1], blocking, victim, bytes, scramble(uint64(len(all)))})
+				for i, name := range names {
+					d := death{Kinds: names[i : i+1], Blocking: blocking, Victim: victim, Bytes: bytes, Seed: scramble(uint64(len(all)))}
+					d.Wordless = os.Getenv("SOAK_WORDS") == "none"
+					all = append(all, d)
+					// It carries no more than 16 KiB, and calls that are refused hear of no death.
+					if tcp && bytes <= 16<<10 && slices.Contains(provided, name) {
+						d.Algorithm, d.Seed = schedule.Provider, scramble(uint64(len(all)))
+						all = append(all, d)
+					}
 				}
 			}
 		}
@@ -60,23 +85,34 @@ func deaths(size int) (all []death) {
 // A rank that is killed in a call ends it for the others, with an error and in time.
 func TestRankIsKilled(t *testing.T) {
 	each(t, func(t *testing.T, provider string) {
-		const size, jobs = 3, 5 // at once: they spend most of their time waiting
-		all := deaths(size)
-		took, wrong := make([]time.Duration, len(all)), make([]error, len(all))
-		var running sync.WaitGroup
-		free := make(chan struct{}, jobs)
-		for i, d := range all {
-			free <- struct{}{}
-			running.Go(func() {
-				took[i], wrong[i] = d.run(t, provider, size)
-				<-free
+		sizes := []int{3}
+		if soaking() {
+			sizes = numbers(t, "SOAK_KILLED", sizes)
+		}
+		for _, size := range sizes {
+			if size == 1 {
+				continue // nobody is left
+			}
+			t.Run(fmt.Sprintf("%d ranks", size), func(t *testing.T) {
+				jobs := max(1, 15/size) // at once: they spend most of their time waiting
+				all := deaths(provider, size)
+				took, wrong := make([]time.Duration, len(all)), make([]error, len(all))
+				var running sync.WaitGroup
+				free := make(chan struct{}, jobs)
+				for i, d := range all {
+					free <- struct{}{}
+					running.Go(func() {
+						took[i], wrong[i] = d.run(t, provider, size)
+						<-free
+					})
+				}
+				running.Wait()
+				for i, d := range all {
+					require.NoError(t, wrong[i], "%+v", d)
+				}
+				t.Logf("%d ranks of %s were killed; it took the others %v at most", len(all), provider, slices.Max(took))
 			})
 		}
-		running.Wait()
-		for i, d := range all {
-			require.NoError(t, wrong[i], "%+v", d)
-		}
-		t.Logf("%d ranks of %s were killed; it took the others %v at most", len(all), provider, slices.Max(took))
 	})
 }
 
@@ -112,7 +148,10 @@ func playDeath(ctx context.Context, world *comm.Comm, words string) error {
 	comms := make([]*comm.Comm, len(d.Kinds))
 	for i := range comms {
 		var err error
-		if comms[i], err = world.Dup(ctx); err != nil {
+		if comms[i], err = world.Dup(ctx); err == nil && d.Wordless {
+			err = silence(comms[i])
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -172,7 +211,7 @@ func (d death) play(ctx context.Context, c *comm.Comm, i int) (took time.Duratio
 	}
 	for call := 0; err == nil; call++ {
 		s := subjects[call%len(subjects)]
-		t := trial{kind: k, root: call % k.roots(c.Size()), bytes: d.Bytes, seed: d.Seed + uint64(call), larder: l}
+		t := trial{kind: k, root: call % k.roots(c.Size()), bytes: d.Bytes, seed: d.Seed + uint64(call), larder: l, algorithm: d.Algorithm}
 		if l != nil {
 			l.empty()
 		}
@@ -194,6 +233,10 @@ func (d death) play(ctx context.Context, c *comm.Comm, i int) (took time.Duratio
 			}
 		}
 		took = time.Since(begin)
+		if d.Algorithm == schedule.Provider && refusedHere(err) {
+			err = nil
+			continue
+		}
 		if err == nil {
 			if err := a.check(); err != nil {
 				return took, fmt.Errorf("%v of %v: %w", t, s, err)

@@ -2,6 +2,7 @@ package collective
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/weft-go/weft/efa"
 	"github.com/weft-go/weft/fabric"
@@ -45,13 +46,15 @@ func aligned(n int) int { return (n + alignment - 1) &^ (alignment - 1) }
 
 // windows are the blocks of calls with more data than the cache holds.
 type windows struct {
-	spare []*block // by no order, a few
+	spare []*block // the oldest first
 }
 
 const (
-	// mostSpare is how many blocks are kept for the next call, and leastWindow the
-	// smallest: they come in powers of two.
-	mostSpare   = 4
+	// mostSpare is how many blocks are kept for the next calls, and spareBytes how many
+	// bytes they have beside those of the largest.
+	mostSpare  = 4
+	spareBytes = 128 << 20
+	// leastWindow is the smallest: they come in powers of two.
 	leastWindow = 64 << 10
 )
 
@@ -63,25 +66,55 @@ func (w *windows) take(p progress, n int) (*block, error) {
 	}
 	for i, b := range w.spare {
 		if len(b.memory) == size {
-			w.spare[i] = w.spare[len(w.spare)-1]
-			w.spare = w.spare[:len(w.spare)-1]
+			w.spare = slices.Delete(w.spare, i, i+1)
 			return b, nil
 		}
+	}
+	// What would not be kept beside it is not there while it is used, either.
+	if err := w.trim(size); err != nil {
+		return nil, err
 	}
 	return newBlock(p, size)
 }
 
 // give gives a block back to which nothing is on its way.
 func (w *windows) give(b *block) error {
-	if len(w.spare) < mostSpare {
-		w.spare = append(w.spare, b)
-		return nil
+	err := w.trim(len(b.memory))
+	w.spare = append(w.spare, b)
+	return err
+}
+
+// trim ends the oldest blocks, so that what is asked for now is what stays, until those that
+// are left may be kept with one of size. The largest of all stays longer: programs have long
+// calls and short ones in turn, and it is what costs most to have anew.
+func (w *windows) trim(size int) error {
+	var err error
+	for len(w.spare) > 0 {
+		largest := size
+		for _, b := range w.spare {
+			largest = max(largest, len(b.memory))
+		}
+		oldest := 0
+		switch {
+		case w.bytes()+size-largest > spareBytes:
+			if len(w.spare) > 1 && len(w.spare[0].memory) == largest {
+				oldest = 1
+			}
+		case len(w.spare) < mostSpare:
+			return err
+		}
+		err = errors.Join(err, w.spare[oldest].close())
+		w.spare = slices.Delete(w.spare, oldest, oldest+1)
 	}
-	// The oldest goes, so that what is asked for now is what stays.
-	oldest := w.spare[0]
-	copy(w.spare, w.spare[1:])
-	w.spare[len(w.spare)-1] = b
-	return oldest.close()
+	return err
+}
+
+// bytes is how many the spare blocks have together.
+func (w *windows) bytes() (n int) {
+	for _, b := range w.spare {
+		n += len(b.memory)
+	}
+	return n
 }
 
 func (w *windows) close() error {

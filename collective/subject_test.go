@@ -49,10 +49,15 @@ func (o over[T]) tile(t trial, source, n int) []T {
 // of is all that a source has.
 func (o over[T]) of(t trial, source, n int) []T {
 	s := room[T](t, n)
-	for done := copy(s, o.tile(t, source, n)); done < n; {
+	o.fill(s, o.tile(t, source, n))
+	return s
+}
+
+// fill repeats a tile.
+func (o over[T]) fill(s, tile []T) {
+	for done := copy(s, tile); done < len(s); {
 		done += copy(s[done:], s[:done])
 	}
-	return s
 }
 
 // folded is a period of what n elements of each rank make, one rank after the other.

@@ -15,7 +15,8 @@ type trial struct {
 	root  int
 	bytes int // of the longest buffer of a rank, about
 	seed  uint64
-	// inPlace: ranks that may do so give the same slice twice.
+	// inPlace: ranks that may do so give the same slice twice, or a part of the one for the
+	// result.
 	inPlace   bool
 	algorithm schedule.Algorithm
 	// larder is where this rank's data are to be; nil for Go's memory.
@@ -105,6 +106,15 @@ func (t trial) parts(n, size int, of func(i int) (source, rank int)) []int {
 		counts[i] = t.part(n, source, rank)
 	}
 	return counts
+}
+
+// unused is a slice that a call does not use, and leaves as it is; of some calls, and of large
+// ones, there is none.
+func (o over[T]) unused(t trial, n int) []T {
+	if t.seed&8 == 0 || t.bytes > 1<<20 {
+		return nil
+	}
+	return o.of(t, nowhere, n)
 }
 
 // nowhere is a source of what must stay as it was.
@@ -205,7 +215,10 @@ func (o over[T]) reduce(c *comm.Comm, t trial, option []Option) attempt {
 	has := t.kind.collective == schedule.CollectiveAllreduce || c.Rank() == t.root
 	inPlace := has && t.inPlace
 	recv := send
-	if !inPlace {
+	switch {
+	case !has:
+		recv = o.unused(t, n)
+	case !inPlace:
 		recv = o.of(t, nowhere, n)
 	}
 	a := attempt{
@@ -272,8 +285,20 @@ func (o over[T]) gather(c *comm.Comm, t trial, option []Option) attempt {
 	}
 	all := t.kind.collective == schedule.CollectiveAllgather
 	has := all || c.Rank() == t.root
-	send := o.of(t, c.Rank(), blocks.Counts[c.Rank()])
-	recv := o.of(t, nowhere, length)
+	inPlace := has && t.inPlace
+	var send, recv []T
+	if has {
+		recv = o.of(t, nowhere, length)
+	} else {
+		recv = o.unused(t, length)
+	}
+	if inPlace {
+		mine := spansOf(blocks)[c.Rank()]
+		send = recv[mine.first:mine.end]
+		o.fill(send, o.tile(t, c.Rank(), len(send)))
+	} else {
+		send = o.of(t, c.Rank(), blocks.Counts[c.Rank()])
+	}
 	a := attempt{check: func() error {
 		if err := o.check("send", send, o.tile(t, c.Rank(), len(send)), 0); err != nil {
 			return err

@@ -36,7 +36,9 @@ func (p placed) options(o schedule.Options, rank int) schedule.Options {
 }
 
 func barrierCall(size int, o schedule.Options) (call, error) {
-	return planned(size, func(rank int) (schedule.Plan, error) { return schedule.Barrier(rank, size, o) })
+	c, err := planned(size, func(rank int) (schedule.Plan, error) { return schedule.Barrier(rank, size, o) })
+	c.together = true
+	return c, err
 }
 
 func bcastCall(size, root, length int, o schedule.Options, in placed) (call, error) {

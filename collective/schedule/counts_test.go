@@ -76,7 +76,9 @@ func TestCounts(t *testing.T) {
 				require.NoError(t, err)
 				got, err := p.prove(c)
 				require.NoError(t, err)
-				require.NoError(t, deliver(c, uint64(size)))
+				delivered, err := deliver(c, uint64(size))
+				require.NoError(t, err)
+				require.Equal(t, got, delivered)
 				want, err := totals(r, root, o)
 				require.NoError(t, err)
 				if slices.Contains(r.Counts, 0) {
@@ -155,8 +157,10 @@ func TestAlltoallv(t *testing.T) {
 				copy(c.want[rank][outputs[rank].at[peer]:], contributions(peer, inputs[peer].at[rank], count))
 			}
 		}
-		_, err = p.prove(c)
+		got, err := p.prove(c)
 		require.NoError(t, err)
-		require.NoError(t, deliver(c, 1))
+		delivered, err := deliver(c, 1)
+		require.NoError(t, err)
+		require.Equal(t, got, delivered)
 	})
 }

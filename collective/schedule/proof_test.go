@@ -21,6 +21,8 @@ type call struct {
 	// once says that each unit of output that is wanted, and was not there before, is
 	// written once, and that no other is written.
 	once bool
+	// together says that no rank ends before all have begun.
+	together bool
 }
 
 // A prover carries out plans and finds out whether what they do depends on the order in
@@ -257,6 +259,8 @@ func (p *prover) put(rank int, step *schedule.Step, now access) {
 	put := putState{from: int32(rank), to: int32(step.Peer), number: int32(step.Number), depth: int32(r.depth + 1)}
 	put.clock = p.clock()
 	copy(put.clock, r.clock)
+	// Whoever awaits it knows that this rank has come so far.
+	put.clock[rank] = now.step
 	if i, _ := slices.BinarySearch(r.settles, now.step); i < len(r.settles) {
 		put.settled = r.settles[i]
 	}
@@ -368,6 +372,11 @@ func (p *prover) check() error {
 		}
 	}
 	for rank := range p.ranks {
+		for other, steps := range p.ranks[rank].clock {
+			if p.together && other != rank && steps == 0 {
+				return fmt.Errorf("rank %d may end before rank %d has begun", rank, other)
+			}
+		}
 		output := p.ranks[rank].space[schedule.Output]
 		if len(output) != len(p.want[rank]) {
 			return fmt.Errorf("rank %d: the test has %d units and wants %d", rank, len(output), len(p.want[rank]))

@@ -152,6 +152,56 @@ func TestProverLooksAtResults(t *testing.T) {
 	require.ErrorContains(t, err, "was written 2 times")
 }
 
+// A barrier that some rank may leave before another has entered it is found out, by the prover
+// and, in one order or another, by a delivery.
+func TestBarrierThatIsNone(t *testing.T) {
+	const size = 3
+	// Each tells the next one, and hears of the one before it.
+	c, err := planned(size, func(rank int) (schedule.Plan, error) {
+		return schedule.Plan{Steps: []schedule.Step{
+			{Action: schedule.Signal, Peer: (rank + 1) % size},
+			{Action: schedule.Await, Peer: (rank + size - 1) % size},
+		}}, nil
+	})
+	require.NoError(t, err)
+	var p prover
+	_, err = p.prove(c)
+	require.NoError(t, err)
+	c.together = true
+	_, err = p.prove(c)
+	require.ErrorContains(t, err, "rank 0 may end before rank 1 has begun")
+	err = nil
+	for seed := uint64(0); err == nil && seed < 1000; seed++ {
+		_, err = deliver(c, seed)
+	}
+	require.ErrorContains(t, err, "has begun")
+}
+
+// A delivery finds out what is put beside what is wanted.
+func TestDeliveryCounts(t *testing.T) {
+	given := func() call {
+		c, err := bcastCall(2, 0, 3, schedule.Options{}, nowhere)
+		require.NoError(t, err)
+		return c
+	}
+	c := given()
+	got, err := deliver(c, 1)
+	require.NoError(t, err)
+	require.Equal(t, schedule.Totals{Rounds: 1, Units: 3, Most: 3}, got)
+
+	c.plans[1].Steps = nil
+	_, err = deliver(c, 1)
+	require.ErrorContains(t, err, "rank 1 does not await number 0 of rank 0")
+
+	c = given()
+	again := c.plans[0].Steps[0]
+	again.Number++
+	c.plans[0].Steps = append(c.plans[0].Steps, again)
+	c.plans[1].Steps = append(c.plans[1].Steps, schedule.Step{Action: schedule.Await, Number: 1})
+	_, err = deliver(c, 1)
+	require.ErrorContains(t, err, "was written 2 times, want 1")
+}
+
 // No plan has a step too many: without it, whichever it is, a rule is broken or the result
 // is not there.
 func TestEachStepCounts(t *testing.T) {

@@ -41,6 +41,11 @@ func (p *prover) requireProof(t *testing.T, c schedule.Call, in placed) {
 	require.NoError(t, err, "%+v", c)
 	got, err := p.prove(given)
 	require.NoError(t, err, "%+v", c)
+	requireTotals(t, c, got)
+}
+
+// requireTotals holds what plans have done against the formulas.
+func requireTotals(t require.TestingT, c schedule.Call, got schedule.Totals) {
 	want, err := c.Totals()
 	require.NoError(t, err)
 	if wholes(c.Collective) && c.Length < c.Size {
@@ -138,7 +143,9 @@ func TestAnyOrder(t *testing.T) {
 				}
 				given, err := callOf(c, drawPlaced(t))
 				require.NoError(t, err)
-				require.NoError(t, deliver(given, rapid.Uint64().Draw(t, "seed")))
+				got, err := deliver(given, rapid.Uint64().Draw(t, "seed"))
+				require.NoError(t, err)
+				requireTotals(t, c, got)
 			})
 		})
 	}
@@ -161,26 +168,31 @@ func TestManyRanks(t *testing.T) {
 			t.Run(collective.String()+"/"+algorithm.String(), func(t *testing.T) {
 				t.Parallel()
 				for _, size := range many(algorithm) {
-					c := schedule.Call{Collective: collective, Size: size}
-					c.Options = schedule.Options{Algorithm: algorithm, Commutative: !schedule.KeepsOrder(collective, algorithm), Fanout: size % 5}
+					lengths := []int{1}
 					switch {
 					case collective == schedule.CollectiveBarrier:
+						lengths[0] = 0
 					case wholes(collective):
-						c.Length = 3
-					default:
-						c.Length = 1
+						// Of what is cut into fewer parts than there are ranks, some have nothing to do.
+						lengths = []int{3, size + 1}
 					}
-					totals, err := c.Totals()
-					require.NoError(t, err)
-					if totals.Units > 500_000 {
-						continue
+					for _, length := range lengths {
+						c := schedule.Call{Collective: collective, Size: size, Length: length}
+						c.Options = schedule.Options{Algorithm: algorithm, Commutative: !schedule.KeepsOrder(collective, algorithm), Fanout: size % 5}
+						totals, err := c.Totals()
+						require.NoError(t, err)
+						if totals.Units > 500_000 {
+							continue
+						}
+						if rooted(collective) {
+							c.Root = size / 3
+						}
+						given, err := callOf(c, odd)
+						require.NoError(t, err)
+						got, err := deliver(given, uint64(size))
+						require.NoError(t, err, "%+v", c)
+						requireTotals(t, c, got)
 					}
-					if rooted(collective) {
-						c.Root = size / 3
-					}
-					given, err := callOf(c, odd)
-					require.NoError(t, err)
-					require.NoError(t, deliver(given, uint64(size)), "%+v", c)
 				}
 			})
 		}
@@ -189,13 +201,37 @@ func TestManyRanks(t *testing.T) {
 
 // Many ranks of which few have a block, so that all can have them all.
 func TestManyRanksWithFewBlocks(t *testing.T) {
-	plans := map[schedule.Collective]func(r rows, o schedule.Options) (call, error){
-		schedule.CollectiveAllgather:     func(r rows, o schedule.Options) (call, error) { return allgatherCall(r, o, odd) },
-		schedule.CollectiveReduceScatter: func(r rows, o schedule.Options) (call, error) { return reduceScatterCall(r, o, odd) },
-		schedule.CollectiveGather:        func(r rows, o schedule.Options) (call, error) { return gatherCall(r, r.size/3, o, odd) },
-		schedule.CollectiveScatter:       func(r rows, o schedule.Options) (call, error) { return scatterCall(r, r.size/3, o, odd) },
+	type way struct {
+		plan   func(r rows, o schedule.Options) (call, error)
+		totals func(r rows, o schedule.Options) (schedule.Totals, error)
 	}
-	for collective, plan := range plans {
+	ways := map[schedule.Collective]way{
+		schedule.CollectiveAllgather: {
+			func(r rows, o schedule.Options) (call, error) { return allgatherCall(r, o, odd) },
+			func(r rows, o schedule.Options) (schedule.Totals, error) {
+				return schedule.AllgathervTotals(r.Blocks, o)
+			},
+		},
+		schedule.CollectiveReduceScatter: {
+			func(r rows, o schedule.Options) (call, error) { return reduceScatterCall(r, o, odd) },
+			func(r rows, o schedule.Options) (schedule.Totals, error) {
+				return schedule.ReduceScattervTotals(r.Counts, o)
+			},
+		},
+		schedule.CollectiveGather: {
+			func(r rows, o schedule.Options) (call, error) { return gatherCall(r, r.size/3, o, odd) },
+			func(r rows, o schedule.Options) (schedule.Totals, error) {
+				return schedule.GathervTotals(r.size/3, r.Blocks, o)
+			},
+		},
+		schedule.CollectiveScatter: {
+			func(r rows, o schedule.Options) (call, error) { return scatterCall(r, r.size/3, o, odd) },
+			func(r rows, o schedule.Options) (schedule.Totals, error) {
+				return schedule.ScattervTotals(r.size/3, r.Blocks, o)
+			},
+		},
+	}
+	for collective, way := range ways {
 		for _, algorithm := range schedule.Algorithms(collective) {
 			t.Run(collective.String()+"/"+algorithm.String(), func(t *testing.T) {
 				t.Parallel()
@@ -204,9 +240,17 @@ func TestManyRanksWithFewBlocks(t *testing.T) {
 					for rank := size / 7; rank < size; rank += size/5 + 1 {
 						counts[rank] = 1 + rank%2
 					}
-					given, err := plan(rowsOf(schedule.Blocks{Counts: counts}, -1), schedule.Options{Algorithm: algorithm, Commutative: !schedule.KeepsOrder(collective, algorithm)})
+					r := rowsOf(schedule.Blocks{Counts: counts}, -1)
+					o := schedule.Options{Algorithm: algorithm, Commutative: !schedule.KeepsOrder(collective, algorithm)}
+					given, err := way.plan(r, o)
 					require.NoError(t, err)
-					require.NoError(t, deliver(given, uint64(size)), "size %d", size)
+					got, err := deliver(given, uint64(size))
+					require.NoError(t, err, "size %d", size)
+					want, err := way.totals(r, o)
+					require.NoError(t, err)
+					require.LessOrEqual(t, got.Rounds, want.Rounds, "size %d", size)
+					want.Rounds = got.Rounds
+					require.Equal(t, want, got, "size %d", size)
 				}
 			})
 		}
