@@ -3,6 +3,7 @@
 #include "options.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include <rdma/fi_ext.h>
 
@@ -79,8 +80,12 @@ static int known(int option)
 
 // HAS says whether there is a call at all: parts of endpoints may have none. The
 // calls of active and passive endpoints are at the same place.
-#define HAS(fid, op)                                                     \
-	FI_CHECK_OP(container_of(fid, struct fid_ep, fid)->ops, struct fi_ops_ep, op)
+_Static_assert(offsetof(struct fid_ep, fid) == 0 &&
+		       offsetof(struct fid_pep, fid) == 0 &&
+		       offsetof(struct fid_ep, ops) == offsetof(struct fid_pep, ops),
+	       "an endpoint begins with its fid and its calls");
+#define HAS(fid, op) \
+	FI_CHECK_OP(((struct fid_ep *)(fid))->ops, struct fi_ops_ep, op)
 
 int weft_getopt(struct fid *fid, int option, int kind, uint64_t *value)
 {
