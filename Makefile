@@ -97,7 +97,7 @@ RACED = WEFT_TEST_PROVIDERS=$(or $(WEFT_TEST_PROVIDERS),$(RACE_PROVIDERS))
 .PHONY: race
 race: testreport ## run the tests with the race, pointer and cgo checks, and the packages around C with asan
 	@$(RACED) GOEXPERIMENT=cgocheck2 bin/testreport $(if $(filter ./...,$(RACE_PKG)),$(ALSO)) $(OTHERS) -race -count=1 -timeout=$(TIMEOUT) $(TESTFLAGS) $(RACE_PKG)
-	@$(RACED) ASAN_OPTIONS=detect_leaks=0 bin/testreport $(ASANED) -asan -count=1 -timeout=$(TIMEOUT) $(TESTFLAGS) ./cgo ./fabric
+	@$(RACED) ASAN_OPTIONS=detect_leaks=0 bin/testreport $(if $(ASANED),'$(ASANED)') -asan -count=1 -timeout=$(TIMEOUT) $(TESTFLAGS) ./cgo ./fabric
 
 # The same tests with Debian 13's libfabric, in a root of its own, but for the long
 # ones of the benchmarks, of jobs, of other processes and of the device itself

@@ -18,6 +18,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -153,6 +154,9 @@ func runDocs(t *testing.T, command string, arguments ...string) (printed, logged
 	p := exec.CommandContext(ctx, command, arguments...)
 	p.Env = append(os.Environ(), "IPATH_NO_BACKTRACE=1")
 	p.Stdout, p.Stderr = &out, &complaints
+	// What it runs beside itself ends with it.
+	p.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	p.Cancel = func() error { return syscall.Kill(-p.Process.Pid, syscall.SIGKILL) }
 	p.WaitDelay = 10 * time.Second
 	err = p.Run()
 	return out.String(), complaints.String(), err

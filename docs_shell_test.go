@@ -53,7 +53,8 @@ func needsOf(t *testing.T, b block) {
 		check := exec.CommandContext(t.Context(), "gcc", "-E", "-x", "c", "-")
 		check.Stdin = strings.NewReader("#include <infiniband/efadv.h>\n")
 		_, err := exec.LookPath("fi_info")
-		testenv.Need(t, "efa", errors.Join(check.Run(), err))
+		_, makeErr := exec.LookPath("make")
+		testenv.Need(t, "efa", errors.Join(check.Run(), err, makeErr))
 	}
 	if strings.Contains(b.text, "curl ") {
 		_, err := exec.LookPath("curl")

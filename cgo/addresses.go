@@ -5,6 +5,9 @@ package cgo
 /*
 #include <stdlib.h>
 #include "addresses.h"
+
+#cgo noescape weft_av_lookup
+#cgo nocallback weft_av_lookup
 */
 import "C"
 

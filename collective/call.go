@@ -407,15 +407,8 @@ func (e *contextError) Error() string { return e.cause.Error() }
 // givenUp returns the error if it is one. Inside of another it would be that of another
 // communicator's call.
 func givenUp(err error) *contextError {
-	if err == nil {
-		return nil
-	}
-	// This is an allocation.
-	var given *contextError
-	if errors.As(err, &given) && err == error(given) {
-		return given
-	}
-	return nil
+	given, _ := any(err).(*contextError)
+	return given
 }
 
 // told is what the one who made the call is told.

@@ -94,14 +94,12 @@ func (w *windows) trim(size int) error {
 		for _, b := range w.spare {
 			largest = max(largest, len(b.memory))
 		}
-		oldest := 0
-		switch {
-		case w.bytes()+size-largest > spareBytes:
-			if len(w.spare) > 1 && len(w.spare[0].memory) == largest {
-				oldest = 1
-			}
-		case len(w.spare) < mostSpare:
+		if len(w.spare) < mostSpare && w.bytes()+size-largest <= spareBytes {
 			return err
+		}
+		oldest := 0
+		if len(w.spare) > 1 && len(w.spare[0].memory) == largest {
+			oldest = 1
 		}
 		err = errors.Join(err, w.spare[oldest].close())
 		w.spare = slices.Delete(w.spare, oldest, oldest+1)

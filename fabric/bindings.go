@@ -57,17 +57,18 @@ func (e *Endpoint) EnableWith(b Bindings) error {
 	if detail := b.wrong(e); detail != "" {
 		return e.invalid("fi_enable", detail)
 	}
+	// Before anything else is held: a shared context that is closed has its queue first, too.
+	readmit, err := excludeFrom(b.Send, b.Receive)
+	if err != nil {
+		return err
+	}
+	defer readmit()
 	for _, h := range b.handles() {
 		if err := h.enter(); err != nil {
 			return err
 		}
 		defer h.leave()
 	}
-	readmit, err := excludeFrom(b.Send, b.Receive)
-	if err != nil {
-		return err
-	}
-	defer readmit()
 	if err := b.bind(e); err != nil {
 		return err
 	}

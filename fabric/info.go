@@ -26,17 +26,28 @@ func newInfo(raw cgo.Info) *Info {
 	return i
 }
 
-// collectiveInfo is for the efa provider, which changes memory that its threads share when
-// it is asked for collectives: two at a time bring down the process (libfabric 1.17). Names
-// of providers can mean it without saying so.
-var collectiveInfo sync.Mutex
+// efaInfo is for the efa provider, which changes memory that its threads share when it is
+// asked for collectives: two at a time bring down the process (libfabric 1.17).
+var efaInfo sync.RWMutex
 
 func getInfo(h Hints) ([]cgo.Info, cgo.Code) {
-	if h.Capabilities&Collectives != 0 {
-		collectiveInfo.Lock()
-		defer collectiveInfo.Unlock()
+	switch {
+	case !h.mayBeEFA():
+	case h.Capabilities&Collectives != 0:
+		efaInfo.Lock()
+		defer efaInfo.Unlock()
+	default:
+		efaInfo.RLock()
+		defer efaInfo.RUnlock()
 	}
 	return cgo.GetInfo(h.raw())
+}
+
+// mayBeEFA says whether the provider may be efa: no name, several, all but some, or a
+// utility layer alone.
+func (h Hints) mayBeEFA() bool {
+	return h.Provider == "" || strings.ContainsAny(h.Provider, ",^") || strings.HasPrefix(h.Provider, "ofi_") ||
+		strings.Contains(h.Provider, "efa")
 }
 
 // Discover lists what libfabric offers for the hints, in its order of

@@ -210,6 +210,10 @@ func (e *Endpoint) option(op string, o cgo.Option, call func() cgo.Code) error {
 	if _, known := optionNames[o]; !known {
 		return e.invalid(op+optionName(o), "there is no such option")
 	}
+	if o == cgo.Option(OptionMinMultiReceive) && e.connection.part == transmitContext {
+		// sockets would take a send context for a receive context.
+		return &Error{Op: op + optionName(o), Provider: e.provider, Errno: Errno(syscall.EOPNOTSUPP), Detail: "nothing is received here"}
+	}
 	if e.turn == nil && core(e.provider) == "shm" {
 		// It would look for the option in what it makes on fi_enable.
 		return e.invalid(op+optionName(o), "the shm provider has options only once the endpoint is enabled")

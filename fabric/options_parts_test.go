@@ -115,7 +115,8 @@ func optionsOfScalable(t *testing.T, provider string) bool {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, e.Close()) }()
 	require.NoError(t, e.Enable(v, nil))
-	for _, open := range []func(int) (*fabric.Context, error){e.OpenSend, e.OpenReceive} {
+	for i, open := range []func(int) (*fabric.Context, error){e.OpenSend, e.OpenReceive} {
+		sends := i == 0
 		q := queueOf(t, d, 64)
 		c, err := open(0)
 		require.NoError(t, err)
@@ -123,6 +124,7 @@ func optionsOfScalable(t *testing.T, provider string) bool {
 		require.NoError(t, c.Enable(q))
 		askedOfContext(t, c)
 		if err := c.SetSizeOption(fabric.OptionMinMultiReceive, 123); err == nil {
+			require.False(t, sends, "it says how much room a receive needs")
 			value, err := c.SizeOption(fabric.OptionMinMultiReceive)
 			require.NoError(t, err)
 			require.EqualValues(t, 123, value)

@@ -400,9 +400,13 @@ func (q *CompletionQueue) finish(t *cgo.Turn, c *cgo.Completion, out *Completion
 	if out.Len > s.room {
 		s.spilled(q, out, out.Len)
 	}
-	q.format.narrow(out)
-	if c.Err != 0 {
-		out.Err = q.failure(t, c, s)
+	if c.Err == 0 {
+		q.format.narrow(out)
+	} else {
+		// That it did not fit says more than who has sent it.
+		if out.Err == nil {
+			out.Err = q.failure(t, c, s)
+		}
 		out.Released = out.Released || !received && s.flags&MultiReceive != 0
 	}
 	switch {

@@ -39,21 +39,17 @@ func (v *AddressVector) has(peer Address) bool {
 	return v.bits.has(peer) || v.peers[peer] > 0 || v.shared && v.ofOthers(peer)
 }
 
-// ofOthers asks libfabric for a peer that another process may have inserted; one that is
-// there is not asked for again. sockets looks at the low bits of an address only, where
+// ofOthers asks libfabric for a peer that another process may have inserted, each time,
+// for that may remove it. sockets looks at the low bits of an address only, where
 // fi_av_remove takes all of them for a place in its table, and has zeros where nobody was
 // inserted.
 func (v *AddressVector) ofOthers(peer Address) bool {
-	var buf [256]byte
 	if peer > math.MaxInt32 {
 		return false
 	}
+	var buf [256]byte
 	n, code := v.raw.Lookup(uint64(peer), buf[:])
-	if code != 0 || n > len(buf) || v.wrong(buf[:n]) != "" {
-		return false
-	}
-	v.bits.add(peer)
-	return true
+	return code == 0 && n <= len(buf) && v.wrong(buf[:n]) == ""
 }
 
 // reaches says whether the provider can look the peer of an operation up.

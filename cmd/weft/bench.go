@@ -43,6 +43,8 @@ const (
 	simulateEFA  = "efa"
 	// mostMeasured is how many ranks a machine may have to bear.
 	mostMeasured = 256
+	// mostWhole is the most for which the simulator looks at all ranks, and not at one node.
+	mostWhole = 256
 )
 
 // config looks at all that was asked for before anything is started.
@@ -81,8 +83,12 @@ func (c *collectiveCommand) config() (survey.Config, error) {
 		if n < 2 || n > mostRanks {
 			return fail("--ranks is %d, it must be from 2 to %d", n, mostRanks)
 		}
-		if reckoned && n > 256 && n%perNode != 0 {
-			return fail("--ranks is %d, above 256 it must be a multiple of %d, the ranks of a node", n, perNode)
+		switch {
+		case !reckoned || n <= mostWhole:
+		case n%perNode != 0:
+			return fail("--ranks is %d, above %d it must be a multiple of %d, the ranks of a node", n, mostWhole, perNode)
+		case perNode > mostWhole:
+			return fail("--network has %d ranks in a node, it must be up to %d where --ranks is more than that", perNode, mostWhole)
 		}
 	}
 	for _, text := range c.Sizes {

@@ -45,9 +45,11 @@ func TestBrowserDrawsPlots(t *testing.T) {
 	// A browser that hangs ends the test, and not the run.
 	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer stop()
-	dom, err := exec.CommandContext(ctx, browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+	command := exec.CommandContext(ctx, browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
 		"--hide-scrollbars", "--force-device-scale-factor=1", "--window-size=1280,2400", "--user-data-dir="+filepath.Join(dir, "profile"),
-		"--dump-dom", "--screenshot="+picture, "file://"+page).Output()
+		"--dump-dom", "--screenshot="+picture, "file://"+page)
+	command.WaitDelay = 10 * time.Second
+	dom, err := command.Output()
 	require.NoError(t, err, "%s", dom)
 
 	root, err := html.Parse(strings.NewReader(string(dom)))
