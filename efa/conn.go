@@ -19,24 +19,24 @@ import (
 type Conn struct {
 	reactor *Reactor
 	id      uint32 // on messages to this side
+	closing atomic.Bool
 	control *control
 
 	closeOnce sync.Once
 	closeErr  error
-	closing   atomic.Bool
 	ended     chan struct{} // closed when the connection is over on both sides
 	stream    Stream
 
 	// All below belongs to whoever holds the reactor's progress role.
 	peer       *peer
 	remoteID   uint32 // on messages to the peer
+	features   uint32 // that both sides offered
 	maxMessage int64  // that the peer accepts
 	eagerLimit int    // of both directions
 	piece      int    // the longest message that both devices carry, or rails take
 	rails      []connRail
 	offered    []*rail // to the peer, of which rails are some
 	peerWindow uint64  // in bytes
-	features   uint32  // that both sides offered
 
 	plain      *plainConn // of an attached connection only
 	operations *operation // in the device, or waiting to be posted
@@ -48,24 +48,24 @@ type Conn struct {
 	gathers   bool
 
 	// Writing.
+	nextWrite uint32
 	writes    tagged.WriteDeque[*write]
 	credit    *tagged.SendCredit
 	waiting   writeList // for credit
-	nextWrite uint32
-	sent      uint64 // messages begun
+	sent      uint64    // messages begun
 	// parked is the payload of a message that is longer than the peer's window,
 	// until the peer says that it can come; parkedAt is how many messages were
 	// before it. There is one at most: it takes more than half of the window.
-	parked     *operation
-	parkedAt   uint64
-	credited   uint64 // of these, known to have been taken by the reader
-	peerClosed bool   // nothing is accepted there any more
-	flushes    flushes
+	parked   *operation
+	parkedAt uint64
+	credited uint64 // of these, known to have been taken by the reader
+	flushes  flushes
 	// writeFailed is why the first write that failed did.
 	writeFailed error
 	copied      int // bytes of payloads that the device has copies of
-	// writingEnded: CloseWrite was called, and writtenTold: the peer knows.
-	writingEnded, writtenTold bool
+	// peerClosed: nothing is accepted there any more. writingEnded: CloseWrite was
+	// called, and writtenTold: the peer knows.
+	peerClosed, writingEnded, writtenTold bool
 
 	// Reading.
 	reads    *tagged.ReadDeque[inbound]
@@ -80,6 +80,9 @@ type Conn struct {
 	// the last time; putOff that it is in Reactor.putOff, and overdue that nobody has
 	// read since that list was last looked at.
 	attended, putOff, overdue bool
+	// held says that the handler did not take the message at the front, and told that
+	// it was told of the end.
+	held, told bool
 	// payloadsCome counts the pieces of payloads that came, and payloadsBefore is
 	// what it was when others began to wait for room.
 	payloadsCome, payloadsBefore uint64
@@ -87,22 +90,19 @@ type Conn struct {
 	received                     uint64 // messages that are here whole
 	consumed                     uint64 // messages that readers have had
 	flushing                     flushing
-	// handler takes the messages, if there is one; held says that it did not take
-	// the one at the front, and told that it was told of the end.
-	handler    Handler
-	held, told bool
+	handler                      Handler // takes the messages, if there is one
 
 	// The end. failure is why it came, if it was not the orderly one.
 	failure       error
-	locallyClosed bool
-	finished      bool        // the peer has said how many messages it writes,
-	remoteCount   uint64      // namely this many
-	acknowledged  bool        // the peer has said that it has all of this side's
-	answered      bool        // this side has said that it has all of the peer's
-	hungUp        bool        // the control connection has ended in order
 	undecided     []undecided // sends that may have failed or not
-	over          bool        // the control connection is done with
-	released      bool        // the device holds nothing of it any more
+	remoteCount   uint64      // how many messages the peer writes, once
+	finished      bool        // it has said so
+	locallyClosed bool
+	acknowledged  bool // the peer has said that it has all of this side's
+	answered      bool // this side has said that it has all of the peer's
+	hungUp        bool // the control connection has ended in order
+	over          bool // the control connection is done with
+	released      bool // the device holds nothing of it any more
 
 	stats connStats
 }

@@ -54,7 +54,7 @@ func (a *Arbiter[T]) Gather(dst []T, quota int) int {
 	for a.head != nil && n < len(dst) {
 		q := a.head
 		// Less than none if the quota is smaller than last time.
-		count := max(min(quota-q.used, q.length, len(dst)-n), 0)
+		count := max(min(quota-int(q.used), q.length, len(dst)-n), 0)
 		for i := range count {
 			dst[n+i] = q.popFront()
 		}
@@ -64,13 +64,13 @@ func (a *Arbiter[T]) Gather(dst []T, quota int) int {
 				q.generation, q.taken, q.back = a.generation, 0, 0
 			}
 			q.taken += count
-			a.turns = append(a.turns, turn[T]{queue: q, before: q.used, count: count})
-			q.used += count
+			a.turns = append(a.turns, turn[T]{queue: q, before: int(q.used), count: count})
+			q.used += int32(count)
 		}
 		switch {
 		case q.length == 0:
 			a.leave(q)
-		case q.used >= quota:
+		case int(q.used) >= quota:
 			q.used = 0
 			a.head = q.next
 		}
@@ -149,7 +149,7 @@ func (a *Arbiter[T]) settle() {
 		t := &a.turns[i]
 		if t.back > 0 && t.queue.length > 0 && t.queue.passed != a.generation {
 			a.lead(t.queue)
-			t.queue.used = t.before + t.count - t.back
+			t.queue.used = int32(t.before + t.count - t.back)
 		}
 	}
 	clear(a.turns)

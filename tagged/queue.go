@@ -12,10 +12,10 @@ type Queue[T any] struct {
 
 	// What follows is the arbiter's.
 	next, prev  *Queue[T] // nil while empty
-	used        int       // of the quota, in the turn that is not over
+	used        int32     // of the quota, in the turn that is not over
+	refusals    int32     // how often in a row nothing was posted, while there was room for others
 	generation  uint64    // the last Gather that took something
 	taken, back int       // how much that was, and how much of it was put back
-	refusals    int       // how often in a row nothing was posted, while there was room for others
 	passed      uint64    // the last Gather after which the queue was made the last
 }
 

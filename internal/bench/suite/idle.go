@@ -25,20 +25,31 @@ const quiet = 500 * time.Millisecond
 // idleFigures is what one side of an idler reports.
 type idleFigures struct {
 	watched, used time.Duration // of the processor's
-	// What all connections take: when they are made, and when each has carried
-	// a message in each direction.
+	// What all connections but the first take: when they are made, and when each has
+	// carried a message in each direction.
 	made, seasoned footprint
 }
 
 func (d *idler) do() ([]int64, error) {
 	var f idleFigures
 	d.conns = make([]net.Conn, d.count)
+	// What comes with the first connection and the first messages, whoever sends them,
+	// is of the peer and of libfabric's buffers, and not what a connection takes.
+	var err error
+	if d.conns[0], err = d.connect(); err != nil {
+		return nil, err
+	}
+	for time := range d.count {
+		if err := d.use(time, 1); err != nil {
+			return nil, err
+		}
+	}
 	before, err := currentFootprint()
 	if err != nil {
 		return nil, err
 	}
-	for i := range d.conns {
-		if d.conns[i], err = d.connect(); err != nil {
+	for i := range d.conns[1:] {
+		if d.conns[1+i], err = d.connect(); err != nil {
 			return nil, err
 		}
 	}
@@ -49,7 +60,7 @@ func (d *idler) do() ([]int64, error) {
 	if err := d.talk.waitForGo(); err != nil {
 		return nil, err
 	}
-	if err := d.useAll(0); err != nil {
+	if err := d.use(1, d.count); err != nil {
 		return nil, err
 	}
 	if f.seasoned, err = before.since(); err != nil {
@@ -64,7 +75,7 @@ func (d *idler) do() ([]int64, error) {
 		time.Sleep(2 * quiet)
 	}
 	// They are all still there.
-	if err := d.useAll(1); err != nil {
+	if err := d.use(2, d.count); err != nil {
 		return nil, err
 	}
 	return f.encode(), nil
@@ -86,11 +97,11 @@ func (d *idler) inOrder() {
 	slices.SortFunc(d.conns, func(a, b net.Conn) int { return port(a) - port(b) })
 }
 
-// useAll has each connection carry a message, with a number of its own, and the
-// answer.
-func (d *idler) useAll(time int) error {
+// use has each of the first connections carry a message, with a number of its own,
+// and the answer.
+func (d *idler) use(time, count int) error {
 	buf := make([]byte, d.size)
-	for i, c := range d.conns {
+	for i, c := range d.conns[:count] {
 		number := uint64(time*d.count + i)
 		if d.first {
 			if err := writeNumber(c, buf, number); err != nil {

@@ -28,7 +28,7 @@ func idleFiguresOfBoth() (all []report.Figure) {
 
 // values are in the order of idleFiguresOfSide.
 func (f idleFigures) values(connections int) []float64 {
-	each := func(bytes int64) float64 { return float64(bytes) / 1024 / float64(connections) }
+	each := func(bytes int64) float64 { return float64(bytes) / 1024 / float64(connections-1) }
 	return []float64{
 		100 * f.used.Seconds() / f.watched.Seconds(),
 		each(f.made.heap + f.made.stacks), each(f.made.stacks), each(f.made.resident),
