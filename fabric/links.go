@@ -34,21 +34,21 @@ const twoProbes = 2
 // linksOf finds the connections of the endpoint with the name, or returns nil.
 func linksOf(name []byte) *links {
 	l := &links{set: -1}
-	for end := time.Now().Add(time.Second); len(l.probes) < twoProbes; {
-		near := connectTo(name)
-		if near < 0 {
-			break
+	end := time.Now().Add(patienceWithThread)
+	for range twoProbes {
+		p := probe{near: connectTo(name), far: -1}
+		for p.near >= 0 && !l.arrived(&p, name) && time.Now().Before(end) {
+			time.Sleep(lookAgain)
 		}
-		l.probes = append(l.probes, probe{near: near, far: -1})
-		for l.probes[len(l.probes)-1].far < 0 && time.Now().Before(end) {
-			l.arrive(&l.probes[len(l.probes)-1], name)
-		}
+		l.probes = append(l.probes, p)
 	}
-	if len(l.probes) == twoProbes && l.probes[0].far >= 0 && l.probes[1].far >= 0 {
+	if l.probes[0].far >= 0 && l.probes[1].far >= 0 {
 		return l
 	}
 	for _, p := range l.probes {
-		_ = unix.Close(p.near)
+		if p.near >= 0 {
+			_ = unix.Close(p.near)
+		}
 	}
 	return nil
 }
@@ -87,11 +87,11 @@ func connectTo(name []byte) int {
 	return fd
 }
 
-// arrive looks whether the endpoint has taken a probe.
-func (l *links) arrive(p *probe, name []byte) {
+// arrived says whether the endpoint has taken a probe.
+func (l *links) arrived(p *probe, name []byte) bool {
 	from, err := unix.Getsockname(p.near)
 	if err != nil {
-		return
+		return false
 	}
 	far := -1
 	eachSocket(func(fd int) {
@@ -102,20 +102,20 @@ func (l *links) arrive(p *probe, name []byte) {
 		}
 	})
 	if far < 0 {
-		return
+		return false
+	}
+	in := func(set int) {
+		// The domain has all in a set of its own, without saying whose.
+		if m, ok := members(set)[far]; ok && m.owned {
+			l.set, p.far = set, far
+		}
 	}
 	if l.set >= 0 {
-		if _, ok := members(l.set)[far]; ok {
-			p.far = far
-		}
-		return
+		in(l.set)
+	} else {
+		eachSocket(in)
 	}
-	eachSocket(func(fd int) {
-		// The domain has all in a set of its own, without saying whose.
-		if m, ok := members(fd)[far]; ok && m.owned {
-			l.set, p.far = fd, far
-		}
-	})
+	return p.far >= 0
 }
 
 func sameSocket(a, b unix.Sockaddr) bool {
