@@ -36,6 +36,7 @@ type Endpoint struct {
 	spill      *waste            // where messages go that do not fit, or that nobody has received
 	awaited    bool              // something was deferred that has to do with it
 	scalable   *ScalableEndpoint // that a context is of, or nil
+	links      *links            // of an endpoint of sockets, if they are known
 	// sendFlags are those of operations that are posted without any.
 	sendFlags OpFlags
 }

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"os"
 	"strconv"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -138,9 +139,7 @@ type member struct {
 
 // members are those of a set, by descriptor; none if it is no set.
 func members(set int) map[int]member {
-	const number = "/proc/self/fd/"
-	what, err := os.Readlink(number + strconv.Itoa(set))
-	if err != nil || what != "anon_inode:[eventpoll]" {
+	if !isSet(set) {
 		return nil
 	}
 	text, err := os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(set))
@@ -164,11 +163,64 @@ func members(set int) map[int]member {
 	return all
 }
 
+// opening is for finding what an endpoint has made.
+var opening sync.Mutex
+
+// linksMade are those of an endpoint that open makes: its set is the one that is new. If
+// several are, or none, it returns nil. It is for connected endpoints, whose address may be
+// somebody else's, so that no probe comes to them.
+func linksMade(open func()) *links {
+	opening.Lock()
+	defer opening.Unlock()
+	before := sets()
+	open()
+	l := &links{set: -1}
+	for set := range sets() {
+		if _, old := before[set]; old {
+			continue
+		}
+		if l.set >= 0 {
+			return nil
+		}
+		l.set = set
+	}
+	if l.set < 0 {
+		return nil
+	}
+	return l
+}
+
+// sets are all that this process has.
+func sets() map[int]struct{} {
+	all := make(map[int]struct{})
+	eachSocket(func(fd int) {
+		if isSet(fd) {
+			all[fd] = struct{}{}
+		}
+	})
+	return all
+}
+
+// alsoInDomain says whether a connection is in the set of a domain, as those of sockets
+// are, and no others.
+func alsoInDomain(fd int, inode uint64) (found bool) {
+	eachSocket(func(set int) {
+		m, ok := members(set)[fd]
+		found = found || ok && !m.owned && m.inode == inode
+	})
+	return found
+}
+
+func isSet(fd int) bool {
+	what, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
+	return err == nil && what == "anon_inode:[eventpoll]"
+}
+
 // cut ends all connections but the probes, so that libfabric has nothing to read of them
 // any more, and nothing to wait for. It returns how many libfabric still has.
 func (l *links) cut() (left int) {
 	for fd, m := range members(l.set) {
-		if l.isProbe(fd) {
+		if l.isProbe(fd) || len(l.probes) == 0 && !alsoInDomain(fd, m.inode) {
 			continue
 		}
 		left++

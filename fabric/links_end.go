@@ -25,22 +25,26 @@ const (
 	lookAgain          = 100 * time.Microsecond
 )
 
-// disconnects says whether an endpoint has connections of sockets that are its own.
-func (e *Endpoint) disconnects() bool {
-	return core(e.provider) == "sockets" && e.turn != nil && !e.severed && e.connection.of == nil &&
-		(e.connection.part == wholeEndpoint || e.connection.part == sharingReceive) && e.Info().Endpoint() != Connected
-}
-
 // disconnect leaves nothing under way at an endpoint that is to be closed.
 func (e *Endpoint) disconnect() {
-	if !e.disconnects() {
+	whole := e.connection.part == wholeEndpoint || e.connection.part == sharingReceive
+	if core(e.provider) != "sockets" || e.turn == nil || e.severed || !whole {
 		return
 	}
-	if !disconnectAll(e.raw) {
-		// What is not found ends by itself, or not.
+	if e.Info().Endpoint() == Connected || !disconnectAll(e.raw) {
+		e.hangUp()
+		// Without a probe, nothing else tells that the thread has seen it. What is not
+		// found ends by itself, or not.
 		e.drain(patienceWithPeers)
 	}
 	e.gather()
+}
+
+// hangUp ends the connections that came into the set that the endpoint was made with.
+func (e *Endpoint) hangUp() {
+	if e.links != nil {
+		e.links.cutAll(time.Now().Add(patienceWithThread))
+	}
 }
 
 // disconnectAll ends the connections of an endpoint that is to be closed, and has it
@@ -56,11 +60,16 @@ func disconnectAll(raw cgo.Endpoint) bool {
 		return false
 	}
 	end := time.Now().Add(patienceWithThread)
+	l.cutAll(end)
+	l.finish(end)
+	return true
+}
+
+// cutAll ends connections until libfabric has seen it, or the time is over.
+func (l *links) cutAll(end time.Time) {
 	for l.cut() > 0 && time.Now().Before(end) {
 		time.Sleep(lookAgain)
 	}
-	l.finish(end)
-	return true
 }
 
 // drain waits until the operations of an endpoint have ended, and says whether they have.
