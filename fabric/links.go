@@ -4,6 +4,7 @@ package fabric
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"strconv"
 	"sync"
@@ -75,9 +76,9 @@ func connectTo(name []byte) int {
 	if err != nil {
 		return -1
 	}
-	if err = unix.Connect(fd, to); err == unix.EINPROGRESS { //nolint:errorlint // an errno as it is
+	if err = unix.Connect(fd, to); errors.Is(err, unix.EINPROGRESS) {
 		ready := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
-		if _, err = unix.Poll(ready, 1000); err == nil && ready[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0 {
+		if _, err = unix.Poll(ready, 1000); err == nil && ready[0].Revents != unix.POLLOUT {
 			err = unix.ECONNREFUSED
 		}
 	}
