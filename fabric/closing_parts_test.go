@@ -1,9 +1,7 @@
 package fabric_test
 
 import (
-	"errors"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -47,23 +45,6 @@ func (e *estate) takes(x turner, posts ...fabric.Op) {
 	var completions [16]fabric.Completion
 	_, err := x.Turn(posts, completions[:], 0)
 	require.NoError(e.t, err)
-}
-
-// sends is takes, and returns how many more sends are under way than before.
-func (e *estate) sends(x turner, posts ...fabric.Op) (more int) {
-	var completions [16]fabric.Completion
-	n, err := x.Turn(posts, completions[:], 0)
-	require.NoError(e.t, err)
-	for _, op := range posts {
-		require.Equal(e.t, fabric.Posted, op.Result)
-		more++
-	}
-	for _, c := range completions[:n] {
-		if c.Kind == fabric.OpSend || c.Kind == fabric.OpTaggedSend {
-			more--
-		}
-	}
-	return more
 }
 
 // endpoint enables one and uses it from then on.
@@ -155,14 +136,9 @@ func TestCloseOrdersOfContexts(t *testing.T) {
 	const bits = 1
 	several, err := info.WithContexts(2, 2)
 	require.NoError(t, err)
-	t.Run("with messages under way", func(t *testing.T) {
-		testenv.Need(t, "contexts of sockets that are closed amid messages", errors.New("its thread uses what fi_close has freed of a context, when the rest of a message comes or its answer"))
-	})
 	inOrders(t, 30, func(e *estate) {
 		c := e.base(info)
 		v := e.vector(c, fabric.AddressVectorConfig{ReceiveBits: bits})
-		var all []turner
-		under := 0
 		s, err := c.domain.OpenScalableEndpoint(several)
 		require.NoError(t, err)
 		e.add("scalable endpoint", s)
@@ -174,7 +150,6 @@ func TestCloseOrdersOfContexts(t *testing.T) {
 			e.add("receive context", x, func() { e.takes(x) })
 			require.NoError(t, x.Enable(e.queue(c)))
 			e.takes(x, receiveAnything(8), fabric.Op{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Tag: 99, Buf: make([]byte, 8)})
-			all = append(all, x)
 		}
 		for i := range 2 {
 			x, err := s.OpenSend(i)
@@ -189,15 +164,8 @@ func TestCloseOrdersOfContexts(t *testing.T) {
 			require.NoError(t, err)
 			e.add("counter", counter)
 			require.NoError(t, x.Enable(e.queue(c), fabric.CounterBinding{Counter: counter, Events: fabric.CountSends}))
-			under += e.sends(x, fabric.Op{Kind: fabric.OpSend, Peer: self.Context(i, bits), Buf: make([]byte, 256<<10)},
+			e.takes(x, fabric.Op{Kind: fabric.OpSend, Peer: self.Context(i, bits), Buf: make([]byte, 256<<10)},
 				fabric.Op{Kind: fabric.OpTaggedSend, Peer: self.Context(1-i, bits), Tag: 1, Buf: make([]byte, 16)})
-			all = append(all, x)
-		}
-		for end := time.Now().Add(30 * time.Second); under > 0; {
-			require.True(t, time.Now().Before(end), "%d sends do not end", under)
-			for _, x := range all {
-				under += e.sends(x)
-			}
 		}
 		for range e.random.IntN(4) {
 			e.useAll()

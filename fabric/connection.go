@@ -103,11 +103,19 @@ func (d *Domain) OpenEndpointFor(i *Info) (*Endpoint, error) {
 		return nil, err
 	}
 	defer d.leave()
-	raw, code := d.raw.OpenEndpoint(i.raw)
+	var raw cgo.Endpoint
+	var code cgo.Code
+	var made *links
+	open := func() { raw, code = d.raw.OpenEndpoint(i.raw) }
+	if core(d.provider) == "sockets" {
+		made = linksMade(open)
+	} else {
+		open()
+	}
 	if code != 0 {
 		return nil, fail("fi_endpoint", d.provider, int(code))
 	}
-	e := &Endpoint{raw: raw, domain: d}
+	e := &Endpoint{raw: raw, domain: d, links: made}
 	e.connection.info = i
 	e.open("endpoint", d.provider, &d.handle)
 	if core(d.provider) == "efa" && i.Endpoint() == ReliableDatagram {
@@ -244,6 +252,7 @@ func (e *Endpoint) sever() error {
 		return &Error{Op: "fi_shutdown", Provider: e.provider, Errno: Errno(syscall.EBUSY), Detail: "still open: " + text}
 	}
 	e.connection.end()
+	e.hangUp()
 	if err := fail("fi_shutdown", e.provider, int(e.raw.Close())); err != nil {
 		return err
 	}

@@ -90,7 +90,10 @@ func (c *Context) TurnWait(posts []Op, completions []Completion, waitMS int) (re
 func (c *Context) Cancel(token Token) error { return c.endpoint.Cancel(token) }
 
 // Close closes the context. ErrBusy says which endpoints still use it.
-// Operations in flight end without a completion.
+// Operations in flight end without a completion, and their buffers are the caller's again
+// on return. On sockets, Close of a context of a scalable endpoint waits for them, for a
+// second; if they have not ended then, it ends the connections of all contexts, whose
+// operations fail. The rest is put off until the endpoint is closed.
 func (c *Context) Close() error { return c.endpoint.Close() }
 
 // ScalableEndpoint is an endpoint with several send and receive contexts behind
@@ -108,6 +111,8 @@ type ScalableEndpoint struct {
 	// opened are the contexts that there have been. Providers do not all let
 	// go of one that is closed before the endpoint is.
 	opened map[contextIndex]struct{}
+	// outlived are contexts that are closed for the program and not yet in libfabric.
+	outlived []*Endpoint
 }
 
 type contextIndex struct {
@@ -245,7 +250,7 @@ func (s *ScalableEndpoint) openContext(op, kind string, p part, index int, count
 	}
 	s.opened[key] = struct{}{}
 	c := newContext(raw, s.domain, s.info, p, kind, &s.handle)
-	c.endpoint.vector = s.vector
+	c.endpoint.vector, c.endpoint.scalable = s.vector, s
 	return c, nil
 }
 
@@ -259,7 +264,11 @@ func newContext(raw cgo.Endpoint, d *Domain, i *Info, p part, kind string, paren
 
 // Close closes the endpoint. ErrBusy says which contexts are still open.
 func (s *ScalableEndpoint) Close() error {
-	return s.close(func() error { return fail("fi_close of scalable endpoint", s.provider, int(s.raw.Close())) })
+	err := s.close(func() error { return fail("fi_close of scalable endpoint", s.provider, int(s.raw.Close())) })
+	if err != nil {
+		return err
+	}
+	return s.endOutlived()
 }
 
 // Context names one of the receive contexts of a peer that is a scalable

@@ -31,6 +31,7 @@ type (
 	accepted    map[int]uint64
 	newcomers   struct{ names map[portAndHost]struct{} }
 	portAndHost struct{}
+	links       struct{}
 )
 
 func acceptedAt([]byte, func(socketName) bool) (accepted, bool) { return nil, false }
@@ -39,6 +40,11 @@ func acceptedBy(*Endpoint) accepted                             { return nil }
 func (accepted) shutDown(func())                                {}
 func (accepted) closeLeft()                                     {}
 func isAt(socketName, []byte) bool                              { return false }
+
+func linksOf([]byte) *links     { return nil }
+func linksMade(func()) *links   { return nil }
+func (*links) cut() int         { return 0 }
+func (*links) finish(time.Time) {}
 
 func makeRoomForCallers(*Endpoint)                {}
 func (*newcomers) add([]byte)                     {}

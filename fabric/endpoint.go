@@ -31,10 +31,12 @@ type Endpoint struct {
 	groups     []*Group
 	joins      int // of groups, ever
 	neighbour  neighbour
-	abandoned  bool   // its operations were given up
-	severed    bool   // closed in libfabric only
-	spill      *waste // where messages go that do not fit, or that nobody has received
-	awaited    bool   // something was deferred that has to do with it
+	abandoned  bool              // its operations were given up
+	severed    bool              // closed in libfabric only
+	spill      *waste            // where messages go that do not fit, or that nobody has received
+	awaited    bool              // something was deferred that has to do with it
+	scalable   *ScalableEndpoint // that a context is of, or nil
+	links      *links            // of an endpoint of sockets, if they are known
 	// sendFlags are those of operations that are posted without any.
 	sendFlags OpFlags
 }
@@ -92,6 +94,9 @@ func (e *Endpoint) activate(send, receive *CompletionQueue) error {
 		// Contexts have no name.
 		if e.connection.part == wholeEndpoint {
 			makeRoomForCallers(e)
+		}
+		if e.scalable != nil {
+			e.outlivedBy(e.scalable)
 		}
 	case "shm":
 		onThisHost.join(e)

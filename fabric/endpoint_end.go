@@ -56,6 +56,7 @@ func (e *Endpoint) Close() error {
 		if err := e.endGroups(false); err != nil {
 			return err
 		}
+		e.disconnect()
 		if err := fail("fi_close of endpoint", e.provider, int(e.closeRaw())); err != nil {
 			return err
 		}

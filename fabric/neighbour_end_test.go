@@ -1,7 +1,6 @@
 package fabric_test
 
 import (
-	"errors"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -14,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weft-go/weft/fabric"
-	"github.com/weft-go/weft/internal/testenv"
 )
 
 // How two endpoints of a process, and a third one, have to do with each other.
@@ -30,9 +28,6 @@ func TestNeighbourEndsAmidMessages(t *testing.T) {
 	for _, provider := range []string{"sockets", "tcp", "shm"} {
 		for layout, name := range []string{"in one domain", "in two domains", "at one queue"} {
 			t.Run(provider+"/"+name, func(t *testing.T) {
-				if provider == "sockets" {
-					testenv.Need(t, "endpoints of a domain of sockets that are closed amid messages", errors.New("its thread uses what fi_close has freed of one, and may end the process"))
-				}
 				info := strewInfo(t, provider)
 				seeds := uint64(6)
 				if provider == "tcp" {

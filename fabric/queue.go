@@ -154,7 +154,7 @@ func (q *CompletionQueue) TryWait() (bool, error) {
 		return false, err
 	}
 	defer q.leave()
-	if q.naps.Load() {
+	if q.naps.Load() || len(q.kept) > 0 {
 		return false, nil
 	}
 	return mayBlock(q.provider, q.domain.fabric.raw.TryWait(q.raw))

@@ -1,0 +1,169 @@
+package fabric
+
+import (
+	"errors"
+	"time"
+
+	"github.com/weft-go/weft/cgo"
+)
+
+// The thread of sockets goes on with what was under way when an endpoint, or a context, is
+// closed: what it sends waits for an answer, which is looked up by a number and not by whom
+// it belongs to, and what it receives is in the connection. fi_close frees what both of them
+// refer to. So nothing is under way when it is called. An endpoint's connections are
+// ended before, and libfabric has seen that. A scalable endpoint's belong to all of
+// its contexts: one that is closed stays open inside, where its operations come to
+// their end by themselves, until the endpoint is closed. If they do not, since a peer
+// is stopped say, the connections are ended.
+
+const (
+	// patienceWithPeers is how long operations of a context may take to end by themselves.
+	patienceWithPeers = time.Second
+	// patienceWithThread is how long libfabric may take to see that a connection has
+	// ended, which it does at its next look.
+	patienceWithThread = 10 * time.Second
+	lookAgain          = 100 * time.Microsecond
+)
+
+// disconnect leaves nothing under way at an endpoint that is to be closed.
+func (e *Endpoint) disconnect() {
+	whole := e.connection.part == wholeEndpoint || e.connection.part == sharingReceive
+	if core(e.provider) != "sockets" || e.turn == nil || e.severed || !whole {
+		return
+	}
+	if e.Info().Endpoint() == Connected || !disconnectAll(e.raw) {
+		e.hangUp()
+		// Without a probe, nothing else tells that the thread has seen it. What is not
+		// found ends by itself, or not.
+		e.drain(patienceWithPeers)
+	}
+	e.gather()
+}
+
+// hangUp ends the connections that came into the set that the endpoint was made with.
+func (e *Endpoint) hangUp() {
+	if e.links != nil {
+		e.links.cutAll(time.Now().Add(patienceWithThread))
+	}
+}
+
+// disconnectAll ends the connections of an endpoint that is to be closed, and has it
+// accept no more of them. It says whether they were found.
+func disconnectAll(raw cgo.Endpoint) bool {
+	name, code := raw.Name()
+	if code != 0 {
+		return false
+	}
+	l := linksOf(name)
+	stopListening(name)
+	if l == nil {
+		return false
+	}
+	end := time.Now().Add(patienceWithThread)
+	l.cutAll(end)
+	l.finish(end)
+	return true
+}
+
+// cutAll ends connections until libfabric has seen it, or the time is over.
+func (l *links) cutAll(end time.Time) {
+	for l.cut() > 0 && time.Now().Before(end) {
+		time.Sleep(lookAgain)
+	}
+}
+
+// drain waits until the operations of an endpoint have ended, and says whether they have.
+// Receives are cancelled.
+func (e *Endpoint) drain(patience time.Duration) bool {
+	for end := time.Now().Add(patience); ; time.Sleep(lookAgain) {
+		under := e.underWay()
+		e.gather()
+		if under == 0 {
+			return true
+		}
+		if time.Now().After(end) {
+			return false
+		}
+	}
+}
+
+// underWay counts operations in flight, and cancels receives.
+func (e *Endpoint) underWay() (n int) {
+	for _, q := range e.queues() {
+		for i := range q.table {
+			s := &q.table[i]
+			// What waits for a counter may wait for ever, and is not under way before.
+			if !s.busy || s.claimed || s.endpoint != e || s.flags&OpFlags(cgo.FlagTrigger) != 0 {
+				continue
+			}
+			n++
+			if kinds[s.kind].receive {
+				q.slots.Cancel(e.raw, i)
+			}
+		}
+	}
+	return n
+}
+
+// gather reads what has completed, and keeps what is of others.
+func (e *Endpoint) gather() {
+	for _, q := range e.queues() {
+		for {
+			n, code := q.reader.Take(0, len(q.reader.Completions), 0, 0)
+			if code != 0 || n == 0 {
+				break
+			}
+			for i := range n {
+				q.keep(&q.reader.Completions[i], e)
+			}
+		}
+	}
+}
+
+// outlivedBy has a context of a scalable endpoint stay open inside until that is closed.
+func (e *Endpoint) outlivedBy(s *ScalableEndpoint) {
+	e.hold = func() bool {
+		if !e.drain(patienceWithPeers) {
+			if name, code := s.raw.Name(); code == 0 {
+				if l := linksOf(name); l != nil {
+					end := time.Now().Add(patienceWithThread)
+					for l.cut(); !e.drain(lookAgain) && time.Now().Before(end); {
+						l.cut()
+					}
+					l.finish(end)
+				}
+			}
+		}
+		e.abandon()
+		s.mu.Lock()
+		s.outlived = append(s.outlived, e)
+		s.mu.Unlock()
+		return true
+	}
+}
+
+// endOutlived ends the contexts that are open inside, and with the last of them the
+// endpoint.
+func (s *ScalableEndpoint) endOutlived() error {
+	s.mu.Lock()
+	outlived := s.outlived
+	s.outlived = nil
+	s.mu.Unlock()
+	if len(outlived) == 0 {
+		return nil
+	}
+	disconnectAll(s.raw)
+	var all error
+	for _, e := range outlived {
+		all = errors.Join(all, e.releaseOutlived())
+	}
+	return all
+}
+
+func (e *Endpoint) releaseOutlived() error {
+	// Of queues that are closed, nobody is a reader.
+	if readmit, err := excludeFrom(e.queues()...); err == nil {
+		defer readmit()
+	}
+	return e.release()
+}
