@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/weft-go/weft/fabric"
 	"github.com/weft-go/weft/fabric/fabrictest"
 	"github.com/weft-go/weft/internal/testenv"
 )
@@ -45,12 +46,10 @@ func TestClosePrograms(t *testing.T) {
 	checks := flag.Lookup("rapid.checks").Value.String()
 	require.NoError(t, flag.Set("rapid.checks", testenv.Setting(t, "SOAK_PROGRAMS", "40", func(s string) (string, error) { return s, nil })))
 	defer func() { require.NoError(t, flag.Set("rapid.checks", checks)) }()
-	for _, provider := range append(testenv.Providers(), "udp") {
-		if provider == "efa" {
-			// A region that is closed before the operations on it ends the process.
-			continue
-		}
+	for _, provider := range append(testenv.Providers(), "udp", "net") {
 		t.Run(provider, func(t *testing.T) {
+			_, err := fabric.Discover(fabric.Hints{Provider: provider, Source: sourceOn(provider), MemoryMode: everyMemoryMode})
+			testenv.Need(t, provider, err)
 			c := &closingProcess{provider: provider}
 			defer func() { _ = c.end() }()
 			rapid.Check(t, func(t *rapid.T) {
