@@ -74,9 +74,12 @@ type closingProcess struct {
 func (c *closingProcess) start() error {
 	c.errors.Reset()
 	c.command = exec.Command(os.Args[0], "-test.run=^TestClosePrograms$", "-test.count=1", "-test.timeout=10m")
-	c.command.Env = append(os.Environ(), closer+"="+c.provider,
-		// What libfabric has freed is no longer what it was.
-		"MALLOC_PERTURB_=165")
+	c.command.Env = append(os.Environ(), closer+"="+c.provider)
+	if c.provider != "efa" || fabric.LibraryVersion().Major >= 2 {
+		// What libfabric has freed is no longer what it was. fi_close of efa's endpoints
+		// in 1.17 looks there, for what else it frees.
+		c.command.Env = append(c.command.Env, "MALLOC_PERTURB_=165")
+	}
 	c.command.Stderr = &c.errors
 	programs, err := c.command.StdinPipe()
 	if err != nil {
