@@ -12,8 +12,8 @@ import (
 type socketName = unix.Sockaddr
 
 // accepted are connections that were made to an address: sockets that this
-// process has there, but for the one that listens. tcp of libfabric 1.17 and 2.1
-// forgets those that it has accepted and not heard of yet (the peer has connected,
+// process has there, but for the one that listens. tcp of libfabric 1.17 and 2.1, and net,
+// forget those that it has accepted and not heard of yet (the peer has connected,
 // and has not said who it is) when what listens is closed: their descriptors stay,
 // or what comes in later is looked at with memory that is gone.
 type accepted map[int]uint64 // inodes by descriptor
@@ -53,7 +53,7 @@ func stopListening(name []byte) {
 // acceptedBy lists the connections of an endpoint, which all end with it.
 func acceptedBy(e *Endpoint) accepted {
 	// Contexts and connected endpoints listen to nobody, and have no vector.
-	if e.turn == nil || core(e.provider) != "tcp" || !e.hasVector() {
+	if name := core(e.provider); e.turn == nil || name != "tcp" && name != "net" || !e.hasVector() {
 		return nil
 	}
 	name, code := e.raw.Name()

@@ -143,7 +143,7 @@ func (e *Endpoint) OpenAlias(d Direction, flags OpFlags) (*Alias, error) {
 	a.connection.of, a.connection.info = e, e.connection.info
 	a.connection.restricted.Store(true)
 	a.wakes(first.wakeWaiters)
-	a.open("alias", e.provider, &e.handle)
+	a.open(kindAlias, e.provider, &e.handle)
 	return &Alias{endpoint: a, of: e}, nil
 }
 

@@ -44,6 +44,7 @@ func (e *estate) add(name string, c interface{ Close() error }, use ...func()) {
 
 // whatLives is what a refusal to close says.
 const whatLives = `still open: [1-9][0-9]* [a-z]+|` +
+	`in flight with it: [1-9][0-9]* [a-z]+|` +
 	`[1-9][0-9]* buffers have not been put back|` +
 	`joining it, or an operation, is not complete|` +
 	`let its counter reach [0-9]+, or close its endpoint|` +

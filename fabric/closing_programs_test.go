@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/weft-go/weft/fabric"
 	"github.com/weft-go/weft/fabric/fabrictest"
 	"github.com/weft-go/weft/internal/testenv"
 )
@@ -45,12 +46,10 @@ func TestClosePrograms(t *testing.T) {
 	checks := flag.Lookup("rapid.checks").Value.String()
 	require.NoError(t, flag.Set("rapid.checks", testenv.Setting(t, "SOAK_PROGRAMS", "40", func(s string) (string, error) { return s, nil })))
 	defer func() { require.NoError(t, flag.Set("rapid.checks", checks)) }()
-	for _, provider := range append(testenv.Providers(), "udp") {
-		if provider == "efa" {
-			// A region that is closed before the operations on it ends the process.
-			continue
-		}
+	for _, provider := range append(testenv.Providers(), "udp", "net") {
 		t.Run(provider, func(t *testing.T) {
+			_, err := fabric.Discover(fabric.Hints{Provider: provider, Source: sourceOn(provider), MemoryMode: everyMemoryMode})
+			testenv.Need(t, provider, err)
 			c := &closingProcess{provider: provider}
 			defer func() { _ = c.end() }()
 			rapid.Check(t, func(t *rapid.T) {
@@ -75,9 +74,12 @@ type closingProcess struct {
 func (c *closingProcess) start() error {
 	c.errors.Reset()
 	c.command = exec.Command(os.Args[0], "-test.run=^TestClosePrograms$", "-test.count=1", "-test.timeout=10m")
-	c.command.Env = append(os.Environ(), closer+"="+c.provider,
-		// What libfabric has freed is no longer what it was.
-		"MALLOC_PERTURB_=165")
+	c.command.Env = append(os.Environ(), closer+"="+c.provider)
+	if c.provider != "efa" || fabric.LibraryVersion().Major >= 2 {
+		// What libfabric has freed is no longer what it was. fi_close of efa's endpoints
+		// in 1.17 looks there, for what else it frees.
+		c.command.Env = append(c.command.Env, "MALLOC_PERTURB_=165")
+	}
 	c.command.Stderr = &c.errors
 	programs, err := c.command.StdinPipe()
 	if err != nil {

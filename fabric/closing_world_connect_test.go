@@ -26,12 +26,11 @@ func (w *world) connect() {
 		w.listen()
 		return
 	}
-	e := &anEndpoint{d: w.domain()}
-	if e.d.f.info != p.f.info {
+	d := w.domain()
+	if d.f.info != p.f.info {
 		return
 	}
-	e.Endpoint = must[*fabric.Endpoint](w.t)(e.d.OpenEndpoint())
-	w.say("open %s in %s", w.add("endpoint", e, e.Close), w.name(e.d))
+	e := w.unborn(d)
 	w.enable(e)
 	w.say("connect %s to %s", w.name(e), w.name(p))
 	require.NoError(w.t, e.Connect(must[[]byte](w.t)(p.Name()), []byte("hello")))

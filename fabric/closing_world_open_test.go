@@ -16,6 +16,7 @@ func closingInfos(t *testing.T, provider string) (infos []*fabric.Info) {
 		{Endpoint: fabric.ReliableDatagram, Capabilities: everything, OrderedSends: true},
 		{Endpoint: fabric.Connected, Capabilities: fabric.Messages | fabric.RemoteMemory},
 		{Endpoint: fabric.Datagram, Capabilities: fabric.Messages},
+		{Endpoint: fabric.ReliableDatagram, Capabilities: fabric.Messages | fabric.TaggedMessages | fabric.NamedReceiveContexts},
 	} {
 		hints.Provider, hints.Source, hints.MemoryMode = provider, sourceOn(provider), everyMemoryMode
 		found, err := fabric.Discover(hints)
@@ -72,8 +73,12 @@ func (w *world) events(f *inFabric) *aEvents {
 	return q
 }
 
-func (w *world) vector(d *inDomain) *aVector {
-	if v, ok := one(w, func(v *aVector) bool { return v.d == d }); ok && w.number(3) > 0 {
+// vectorFor is one that is open, or a new one. A vector of efa is for one endpoint, ever:
+// others are refused.
+func (w *world) vectorFor(e *anEndpoint) *aVector {
+	d := e.d
+	alone := d.f.info.Provider() == "efa"
+	if v, ok := one(w, func(v *aVector) bool { return v.d == d }); ok && w.number(3) > 0 && !alone {
 		return v
 	}
 	v := &aVector{d: d}
@@ -86,7 +91,7 @@ func (w *world) region(d *inDomain) *aRegion {
 	if r, ok := one(w, func(r *aRegion) bool { return r.d == d }); ok && w.number(3) > 0 {
 		return r
 	}
-	arena := must[*fabric.Arena](w.t)(fabric.NewArena(64 << 10))
+	arena := must[*fabric.Arena](w.t)(fabric.NewArena(300_000))
 	a := w.add("arena", arena, arena.Close)
 	r := &aRegion{d: d, memory: arena.Bytes()}
 	r.Region = must[*fabric.Region](w.t)(arena.Register(d.Domain, fabric.RegionConfig{Access: fabric.AccessAll}))
@@ -100,11 +105,25 @@ func (w *world) endpoint() *anEndpoint {
 		return e
 	}
 	d := w.domain()
-	e := &anEndpoint{d: d}
-	e.Endpoint = must[*fabric.Endpoint](w.t)(d.OpenEndpoint())
-	w.say("open %s in %s", w.add("endpoint", e, e.Close), w.name(d))
+	e := w.unborn(d)
 	if w.number(8) > 0 {
 		w.enable(e)
+	}
+	return e
+}
+
+// unborn opens an endpoint, which shares its receives at times.
+func (w *world) unborn(d *inDomain) *anEndpoint {
+	e := &anEndpoint{d: d}
+	if w.number(4) == 0 {
+		e.shares, _ = w.sharedReceive(d)
+	}
+	if e.shares != nil {
+		e.Endpoint = must[*fabric.Endpoint](w.t)(d.OpenEndpointFor(e.shares.sharing))
+		w.say("open %s in %s for %s", w.add("endpoint", e, e.Close), w.name(d), w.name(e.shares))
+	} else {
+		e.Endpoint = must[*fabric.Endpoint](w.t)(d.OpenEndpoint())
+		w.say("open %s in %s", w.add("endpoint", e, e.Close), w.name(d))
 	}
 	return e
 }
@@ -116,8 +135,15 @@ func (w *world) enable(e *anEndpoint) {
 	if w.number(3) == 0 {
 		b.Receive = w.queue(e.d).CompletionQueue
 	}
+	if e.shares != nil {
+		if w.closed(e.shares) {
+			// It never will be.
+			return
+		}
+		b.SharedReceive, b.Receive = e.shares.SharedReceive, e.shares.q.CompletionQueue
+	}
 	if e.Info().Endpoint() != fabric.Connected {
-		e.v = w.vector(e.d)
+		e.v = w.vectorFor(e)
 		b.Vector = e.v.AddressVector
 	}
 	events := w.events(e.d.f)

@@ -54,17 +54,20 @@ type (
 		peers []fabric.Address
 		// unused are those, as often as they were inserted, to which nothing was sent.
 		unused []fabric.Address
+		of     map[fabric.Address]*anEndpoint // what peers were inserted for
 	}
 	aRegion struct {
 		*fabric.Region
 		d      *inDomain
 		remote fabric.Remote
 		memory []byte
+		aimed  bool // peers were told of it
 	}
 	anEndpoint struct {
 		*fabric.Endpoint
 		d       *inDomain
 		v       *aVector // nil if it is connected
+		shares  *aShared // nil if it receives by itself
 		tokens  []fabric.Token
 		enabled bool
 	}
@@ -108,6 +111,9 @@ func (w *world) name(it any) string {
 
 // closeOne closes something, if it can be.
 func (w *world) closeOne(n *node) bool {
+	if r, ok := n.it.(*aRegion); ok && w.mustStay(r) {
+		return false
+	}
 	w.say("close %s", n.name)
 	err := n.close()
 	if err != nil {
@@ -123,7 +129,7 @@ func (w *world) closeOne(n *node) bool {
 
 // do carries a step out.
 func (w *world) do() {
-	switch w.number(12) {
+	switch w.number(16) {
 	case 0, 1:
 		w.endpoint()
 	case 2, 3, 4:
@@ -148,10 +154,18 @@ func (w *world) do() {
 				require.ErrorIs(w.t, err, fabric.ErrNotSupported)
 			}
 		}
+	case 11:
+		w.alias()
+	case 12:
+		w.fill()
+	case 13:
+		w.scale()
+	case 14:
+		w.useContext()
 	default:
 		for _, n := range w.open() {
-			if e, ok := n.it.(*anEndpoint); ok && e.enabled {
-				w.turn(e)
+			if x := takesTurns(n.it); x != nil {
+				w.turn(x)
 			}
 		}
 	}
@@ -183,4 +197,14 @@ func (w *world) run(p program, begin func() *anEndpoint) {
 		open = slices.DeleteFunc(open, w.closeOne)
 		require.Less(w.t, len(open), before, "nothing can be closed any more")
 	}
+}
+
+// closed says whether a thing is.
+func (w *world) closed(it any) bool {
+	for _, n := range w.nodes {
+		if n.it == it {
+			return n.closed
+		}
+	}
+	return true
 }

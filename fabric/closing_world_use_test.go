@@ -14,6 +14,9 @@ func (w *world) post(e *anEndpoint) {
 	if !e.enabled {
 		w.enable(e)
 	}
+	if !e.enabled {
+		return
+	}
 	var ops []fabric.Op
 	for range 1 + w.number(6) {
 		ops = append(ops, w.operation(e))
@@ -53,30 +56,70 @@ func (w *world) operation(e *anEndpoint) fabric.Op {
 			sizes = sizes[:4]
 		}
 	}
-	op.Buf = make([]byte, min(sizes[w.number(len(sizes))], longestStrewn(e.Info())))
+	w.provide(e, &op, min(sizes[w.number(len(sizes))], longestStrewn(e.Info())))
 	op.Peer = fabric.AddressAny
 	switch op.Kind {
 	case fabric.OpReceive, fabric.OpTaggedReceive:
+		if e.shares != nil {
+			// Those are posted to the context.
+			op.Kind = fabric.OpSend
+			break
+		}
 		return op
-	case fabric.OpRead, fabric.OpWrite, fabric.OpWriteInject:
-		// Its own region stands for one whose key is wrong at the peer, at times.
-		op.Remote = w.region(e.d).remote
-		op.Buf = op.Buf[:min(len(op.Buf), 64<<10)]
 	}
 	if e.v != nil {
 		if len(e.v.peers) == 0 {
-			return fabric.Op{Kind: fabric.OpReceive, Peer: fabric.AddressAny, Buf: op.Buf}
+			return fabric.Op{Kind: fabric.OpReceive, Peer: fabric.AddressAny, Buf: op.Buf, Descriptor: op.Descriptor, Fixed: op.Fixed}
 		}
 		op.Peer = e.v.peers[w.number(len(e.v.peers))]
 		e.v.unused = slices.DeleteFunc(e.v.unused, func(p fabric.Address) bool { return p == op.Peer })
 	}
+	switch op.Kind {
+	case fabric.OpRead, fabric.OpWrite, fabric.OpWriteInject:
+		op.Remote = w.aim(e, op.Peer)
+		op.Buf = op.Buf[:min(len(op.Buf), 64<<10)]
+	}
 	return op
 }
 
+// provide gives an operation memory, registered at times, and always where it must be.
+func (w *world) provide(e *anEndpoint, op *fabric.Op, size int) {
+	if e.Info().MemoryMode()&fabric.LocalRegistration == 0 && w.number(3) > 0 {
+		op.Buf = make([]byte, size)
+		return
+	}
+	r := w.region(e.d)
+	op.Buf, op.Descriptor, op.Fixed = r.memory[:min(size, len(r.memory))], r.Descriptor(), true
+}
+
+// aim is memory of a peer. Mostly it is none of it, but of an endpoint in the same
+// domain, and so stands for memory with a wrong key.
+func (w *world) aim(e *anEndpoint, peer fabric.Address) fabric.Remote {
+	d := e.d
+	if w.diesOfWrongKeys(e) {
+		d = e.v.of[peer].d
+	}
+	r := w.region(d)
+	r.aimed = true
+	return r.remote
+}
+
+// diesOfWrongKeys says of efa that a peer's access with a wrong key, or to a region that
+// is closed meanwhile, ends the process, which nothing can be done about
+// (docs/PROVIDERS.md). So accesses are to memory of the peer there, which is not closed
+// before the endpoints of its domain.
+func (w *world) diesOfWrongKeys(e *anEndpoint) bool { return e.Info().Provider() == "efa" }
+
+// mustStay says of a region that a peer may be on its way to it.
+func (w *world) mustStay(r *aRegion) bool {
+	_, reached := one(w, func(e *anEndpoint) bool { return e.d == r.d && w.diesOfWrongKeys(e) })
+	return r.aimed && reached
+}
+
 // turn takes a turn for which nobody cares, but for how errors are.
-func (w *world) turn(e *anEndpoint, posts ...fabric.Op) {
+func (w *world) turn(x turner, posts ...fabric.Op) []fabric.Completion {
 	var completions [16]fabric.Completion
-	n, err := e.Turn(posts, completions[:], 0)
+	n, err := x.Turn(posts, completions[:], 0)
 	require.NoError(w.t, err)
 	typed := func(err error) {
 		if err != nil {
@@ -90,6 +133,7 @@ func (w *world) turn(e *anEndpoint, posts ...fabric.Op) {
 	for _, c := range completions[:n] {
 		typed(c.Err)
 	}
+	return completions[:n]
 }
 
 // acquaint has two endpoints know each other, or one itself.
@@ -104,6 +148,10 @@ func (w *world) acquaint() {
 		w.say("insert %s into %s", w.name(way[1]), w.name(v))
 		peer, err := v.Insert(must[[]byte](w.t)(way[1].Name()))
 		require.NoError(w.t, err)
+		if v.of == nil {
+			v.of = make(map[fabric.Address]*anEndpoint)
+		}
+		v.of[peer] = way[1]
 		if !slices.Contains(v.peers, peer) || slices.Contains(v.unused, peer) {
 			v.unused = append(v.unused, peer)
 		}

@@ -388,8 +388,11 @@ func (g *Group) post(kind CollectiveKind, c *Collective, parts, resultParts int)
 		return 0, fail(kind.String(), g.provider, int(cgo.Again))
 	}
 	// Pinned here: an Op with a second buffer would be memory of its own.
-	op := Op{Kind: OpCollective, Fixed: true, Context: c.Context}
+	op := Op{Kind: OpCollective, Fixed: true, Context: c.Context, Descriptor: c.Descriptor}
 	index, token := q.take(e, &op)
+	if c.ResultDescriptor != 0 {
+		q.describe(index, &Op{Descriptors: []Descriptor{c.Descriptor, c.ResultDescriptor}})
+	}
 	if !c.Fixed {
 		q.table[index].pinBytes(c.Buf)
 		q.table[index].pinBytes(c.Result)

@@ -29,6 +29,7 @@ type Deferred struct {
 	work      cgo.Work
 	pinner    runtime.Pinner
 	cancelled bool
+	uses      descriptors
 }
 
 // Defer hands an operation to the provider for later: any kind but those that
@@ -108,6 +109,7 @@ func (e *Endpoint) Defer(op Op, when Trigger, done *Counter) (f *Deferred, err e
 	}
 	u.queued++
 	u.open++
+	d.inUse.addDeferred(f)
 	f.flushes = d.deferred.flushes
 	f.open("deferred operation", d.provider, &d.handle, &when.Counter.handle, &done.handle)
 	return f, nil
@@ -138,6 +140,7 @@ func (f *Deferred) fill(op *Op) {
 	extend(op, c, f.work.Extra())
 	// The work's own copy is what C looks at.
 	c.Extra = nil
+	f.uses.fill(op)
 	buffers := append([][]byte{op.Buf}, op.Vector...)
 	if a := op.Atomic; a != nil {
 		buffers = append(buffers, a.Result, a.Compare)

@@ -109,6 +109,7 @@ func (f *Deferred) Close() error {
 			f.work.Free()
 		}
 		f.domain.deferred.Unlock()
+		f.domain.inUse.removeDeferred(f)
 		f.pinner.Unpin()
 		return nil
 	})

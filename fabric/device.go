@@ -134,7 +134,7 @@ type Attributes struct {
 type Registration interface {
 	// Descriptor is to be given in Op.Descriptor for buffers within it.
 	Descriptor() Descriptor
-	// Close ends the registration; no operation may use it any more.
+	// Close ends the registration. ErrBusy says that operations in flight use it.
 	Close() error
 }
 

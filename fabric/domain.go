@@ -24,6 +24,7 @@ type Domain struct {
 	events  *EventQueue
 
 	deferred domainDeferred
+	inUse    domainUse
 }
 
 // OpenDomain opens the domain that the info names. What is opened in it is as the

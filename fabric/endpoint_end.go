@@ -109,9 +109,7 @@ func (e *Endpoint) abandon() {
 	for _, q := range e.queues() {
 		for i := range q.table {
 			if s := &q.table[i]; s.busy && s.endpoint == e {
-				// The queue may still hold its completion: the slot is not
-				// used again.
-				q.retire(uint32(i))
+				q.strand(uint32(i))
 			}
 		}
 	}

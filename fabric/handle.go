@@ -40,6 +40,12 @@ type handle struct {
 	hold    func() bool
 }
 
+// Kinds of handles by which others are told apart.
+const (
+	kindQueue = "completion queue"
+	kindAlias = "alias"
+)
+
 const (
 	closedBit  = int64(1) << 62
 	closingBit = int64(1) << 61

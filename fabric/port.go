@@ -195,8 +195,11 @@ type portRegion struct {
 func (r *portRegion) Close() error {
 	r.port.registering.Lock()
 	defer r.port.registering.Unlock()
+	if err := r.Region.Close(); err != nil {
+		return err
+	}
 	delete(r.port.regions, r.Region)
-	return r.Region.Close()
+	return nil
 }
 
 // Turn implements Device, as [Endpoint.Turn].

@@ -39,6 +39,10 @@ type CompletionQueue struct {
 	resting []uint32
 	oldest  int
 	stray   uint64
+	// stranded are slots that are neither free nor in use any more.
+	stranded int
+	// descriptors are those of operations with several, by slot; nil if there were none.
+	descriptors []descriptors
 
 	// noMessage are the errors of peeks that found nothing, by kind: programs
 	// peek again and again, and each time it is the same.
@@ -125,7 +129,8 @@ func (d *Domain) OpenCompletionQueueConfig(c CompletionQueueConfig) (*Completion
 		q.free[i] = uint32(actual - 1 - i)
 	}
 	q.wakes(q.wakeWaiters)
-	q.open("completion queue", d.provider, &d.handle)
+	q.open(kindQueue, d.provider, &d.handle)
+	d.inUse.addQueue(q)
 	return q, nil
 }
 
@@ -197,6 +202,7 @@ func (q *CompletionQueue) Close() error {
 			q.unread.Free()
 		}
 		q.reader.Free()
+		q.domain.inUse.removeQueue(q)
 		return nil
 	})
 	if err != nil {

@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 )
 
@@ -27,3 +28,64 @@ func readmitTo(queues []*CompletionQueue) {
 		q.readmit()
 	}
 }
+
+// excludeUsers keeps everybody out of a queue and of the endpoints that have it, until
+// readmit is called: then nobody changes its slots. Others keep people out of queues
+// while they are in an endpoint, or wait for those in an endpoint while they have its
+// queues. So whoever cannot have all at once lets go of what it has, and tries again.
+func (q *CompletionQueue) excludeUsers() (readmit func()) {
+	var all, waited exclusion
+	defer func() { waited.release((*handle).forgetCloser) }()
+	for looks := 0; ; looks++ {
+		busy := all.take(&q.handle)
+		if busy == nil {
+			return func() { all.release((*handle).readmit) }
+		}
+		all.release((*handle).readmit)
+		if !slices.Contains(waited, busy) {
+			busy.closers.Add(1)
+			waited = append(waited, busy)
+		}
+		busy.endCalls(looks)
+	}
+}
+
+// exclusion is a list of handles from which callers are kept out.
+type exclusion []*handle
+
+// take adds a handle and those within that have slots of its queue. It returns one that
+// somebody uses, if there is one.
+func (x *exclusion) take(h *handle) (busy *handle) {
+	for !h.users.CompareAndSwap(0, closingBit) {
+		n := h.users.Load()
+		if n&closedBit != 0 {
+			return nil
+		}
+		if n != 0 {
+			return h
+		}
+	}
+	*x = append(*x, h)
+	h.mu.Lock()
+	children := slices.Collect(maps.Keys(h.children))
+	h.mu.Unlock()
+	for _, c := range children {
+		// An endpoint has other things that are open, such as the region that is closed.
+		if h.kind != kindQueue && c.kind != kindAlias {
+			continue
+		}
+		if busy := x.take(c); busy != nil {
+			return busy
+		}
+	}
+	return nil
+}
+
+func (x *exclusion) release(end func(*handle)) {
+	for _, h := range *x {
+		end(h)
+	}
+	*x = nil
+}
+
+func (h *handle) forgetCloser() { h.closers.Add(-1) }

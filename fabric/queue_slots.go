@@ -11,13 +11,15 @@ type slot struct {
 	endpoint   *Endpoint
 	generation uint32
 	kind       OpKind
-	flags      OpFlags
 	busy       bool
-	claimed    bool              // peeked at and claimed, waiting for the receive
-	pinned     uint8             // buffers
+	claimed    bool  // peeked at and claimed, waiting for the receive
+	pinned     uint8 // buffers
+	flags      OpFlags
 	pinners    [2]runtime.Pinner // of pinnerRoom each
 	base       uintptr           // of the buffer of a multi-receive
 	room       int               // of a receive: what is longer does not fit
+	// descriptor is that of its memory, or severalDescriptors.
+	descriptor Descriptor
 }
 
 // pinnerRoom is how many pointers a runtime.Pinner holds in itself. From the
@@ -56,6 +58,10 @@ func (q *CompletionQueue) unclaim(index uint32) {
 func (q *CompletionQueue) occupy(index uint32, e *Endpoint, op *Op) Token {
 	s := &q.table[index]
 	s.context, s.kind, s.flags, s.endpoint, s.busy, s.claimed = op.Context, op.Kind, op.Flags, e, true, false
+	s.descriptor = op.Descriptor
+	if len(op.Descriptors) > 0 || op.Atomic != nil {
+		q.describe(index, op)
+	}
 	if op.Flags&MultiReceive != 0 {
 		s.base = address(op.Buf)
 	}
@@ -125,9 +131,15 @@ func (q *CompletionQueue) cancelAll(e *Endpoint) {
 			Context: s.context, Kind: s.kind, Source: AddressAny, Released: s.flags&MultiReceive != 0,
 			Err: &Error{Op: s.kind.String(), Provider: q.provider, Errno: Errno(syscall.ECANCELED), Detail: "the connection has ended"},
 		})
-		// The queue may still hold its completion: the slot is not used again.
-		q.retire(uint32(i))
+		q.strand(uint32(i))
 	}
+}
+
+// strand ends an operation whose completion the queue may still hold: the slot is not
+// used again.
+func (q *CompletionQueue) strand(index uint32) {
+	q.retire(index)
+	q.stranded++
 }
 
 // retire ends an operation without making its slot free for another.

@@ -225,12 +225,18 @@ func (r *Region) Access() Access { return r.access }
 // Len is the number of bytes in the region.
 func (r *Region) Len() uint64 { return r.length }
 
-// Close ends the registration. No operation may use it any more, and peers that
-// try get an error.
+// Close ends the registration, and peers that use it any more get an error. ErrBusy
+// says which operations in flight have its descriptor: providers look at what it stands
+// for until they complete. They end with their endpoints, too, so that a region can be
+// closed at once behind those. Calls of the endpoints and queues of the domain wait
+// meanwhile, and one that waits for completions is ended.
 //
 // Implements: int fi_close(...)
 func (r *Region) Close() error {
 	return r.close(func() error {
+		if err := r.inFlight(); err != nil {
+			return err
+		}
 		if err := fail("fi_close of region", r.provider, int(r.raw.Close())); err != nil {
 			return err
 		}

@@ -31,7 +31,7 @@ const turnOps = 256
 //
 // Implements: ssize_t fi_cq_read(...), fi_cq_readfrom(...), fi_cq_readerr(...)
 func (e *Endpoint) Turn(posts []Op, completions []Completion, spins int) (reaped int, err error) {
-	return e.takeTurn(posts, completions, spins, 0)
+	return e.takeTurn(posts, completions, e.patience(spins), 0)
 }
 
 // TurnWait is Turn that, with nothing to read, blocks for up to waitMS

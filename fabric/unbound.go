@@ -6,14 +6,16 @@ import (
 	"github.com/weft-go/weft/cgo"
 )
 
-// closeRaw closes the endpoint in libfabric. ofi_rxm (1.17) then looks into the
-// endpoint's address vector and dies of SIGSEGV if none was bound: one that was
+// closeRaw closes the endpoint in libfabric. ofi_rxm and net (1.17) then look into the
+// endpoint's address vector and die of SIGSEGV if none was bound: one that was
 // opened and never enabled gets one for that.
 func (e *Endpoint) closeRaw() cgo.Code {
 	if e.severed {
 		return 0
 	}
-	if e.turn != nil || !strings.HasSuffix(e.provider, ";ofi_rxm") || e.hasVector() {
+	missed := e.turn == nil && e.Info().Endpoint() == ReliableDatagram && !e.hasVector() &&
+		(strings.HasSuffix(e.provider, ";ofi_rxm") || e.provider == "net")
+	if !missed {
 		open := acceptedBy(e)
 		code := e.raw.Close()
 		if code == 0 {
