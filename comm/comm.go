@@ -92,7 +92,10 @@ func (c *Comm) EagerLimit(rank int) (int, error) {
 // everything.
 //
 // With any other, requests under way go on, and messages for which there is no receive
-// by then are dropped.
+// by then are dropped. If the communicator has made no collective call, that sends one
+// short message to each other rank of it, so that those which make one do not wait for this
+// rank: a Dup or Split that is made and closed again costs as many messages on each rank as
+// there are others.
 func (c *Comm) Close() error {
 	again := c.closed.Swap(true)
 	if c.context == worldContext {

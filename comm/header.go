@@ -41,7 +41,9 @@ const (
 	kindBring  // so many were sent, and the sender waits for credit
 	kindLeave  // so many were sent, and there will be no more
 
-	kindGone // the sender has closed the communicator, and had no extension there
+	// The sender has closed the communicator, and had no extension there: one message to
+	// each other rank.
+	kindGone
 )
 
 const (

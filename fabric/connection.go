@@ -205,9 +205,30 @@ func (e *Endpoint) connects(op string, check func() error, data []byte, call fun
 //
 // Implements: int fi_shutdown(...)
 func (e *Endpoint) Shutdown() error {
+	if sever, err := e.shutdown(); !sever {
+		return err
+	}
+	// As Close: whoever posts or reads would do so in what is freed.
+	readmit, err := excludeFrom(e.queues()...)
+	if err != nil {
+		return err
+	}
+	defer readmit()
+	if !e.exclude() {
+		return e.closedError()
+	}
+	defer e.readmit()
+	if e.severed {
+		return nil
+	}
+	return e.sever()
+}
+
+// shutdown says whether the endpoint is still to be severed.
+func (e *Endpoint) shutdown() (sever bool, err error) {
 	const op = "fi_shutdown"
 	if err := e.enter(); err != nil {
-		return err
+		return false, err
 	}
 	defer e.leave()
 	if q := e.connection.events; q != nil {
@@ -219,16 +240,16 @@ func (e *Endpoint) Shutdown() error {
 	}
 	switch e.connection.stage.Load() {
 	case ended:
-		return nil
+		return false, nil
 	case established:
 		if core(e.provider) == "sockets" {
-			return e.sever()
+			return true, nil
 		}
 		code := e.raw.Shutdown()
 		e.connection.end()
-		return fail(op, e.provider, int(code))
+		return false, fail(op, e.provider, int(code))
 	}
-	return e.invalid(op, "the endpoint is not connected")
+	return false, e.invalid(op, "the endpoint is not connected")
 }
 
 // sever ends the connection by closing the endpoint in libfabric. fi_shutdown of

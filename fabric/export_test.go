@@ -43,3 +43,10 @@ func UnknownSender(q *CompletionQueue, receive Token, length int) (out Completio
 	}, &out)
 	return out, ok
 }
+
+// EndNeighbours has this test be whom others wait for that end endpoints of shm, until the
+// returned function is called.
+func EndNeighbours() (done func()) {
+	onThisHost.ending.Lock()
+	return onThisHost.ending.Unlock
+}

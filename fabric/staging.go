@@ -109,7 +109,7 @@ func extend(op *Op, c *cgo.Op, x *cgo.Extra) {
 			x.Descriptor[i] = uintptr(op.Descriptors[i])
 		}
 	}
-	if a := op.Atomic; a != nil {
+	if a := op.Atomic; a != nil && kinds[op.Kind].atomic {
 		c.Len = uint64(a.values(op))
 		for i := range op.Vector {
 			x.Vector[i].Len /= uint64(a.Type.Size())
@@ -126,6 +126,22 @@ func extend(op *Op, c *cgo.Op, x *cgo.Extra) {
 }
 
 func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
+
+// unstage takes the slots of operations back that libfabric has not been offered.
+func (e *Endpoint) unstage(posts []Op) {
+	for i := range posts {
+		c := &e.turn.Ops[i]
+		if c.Slot == 0 {
+			continue
+		}
+		q, index := e.queue(posts[i].Kind), uint32(c.Token)
+		if posts[i].Flags&(Claim|Peek) == Claim {
+			q.unclaim(index)
+		} else {
+			q.give(index)
+		}
+	}
+}
 
 // settle tells an operation what became of it, and takes its slot back unless
 // libfabric has it.

@@ -62,18 +62,27 @@ func (e *Endpoint) takeTurn(posts []Op, completions []Completion, spins, waitMS 
 		e.leave()
 		return 0, failAll(posts, e.notEnabled("turn"))
 	}
+	n, staging := 0, true
+	// Also after a panic, as of memory of the program that is not there: whoever recovers
+	// can close the endpoint.
+	defer func() {
+		if staging {
+			e.unstage(posts[:n])
+		}
+		e.leave()
+	}()
 	e.pace.step()
 	first, second := e.send, e.receive
 	if first == nil {
 		first, second = second, nil
 	}
-	n := 0
 	for n < len(posts) && n < len(t.Ops) {
 		if !e.stage(&posts[n], &t.Ops[n], &t.Extras[n]) {
 			break
 		}
 		n++
 	}
+	staging = false
 	reaped, err = first.reap(t, n, completions, spins, waitMS)
 	for i := range n {
 		e.settle(&posts[i], &t.Ops[i])
@@ -93,8 +102,6 @@ func (e *Endpoint) takeTurn(posts []Op, completions []Completion, spins, waitMS 
 			err = failure
 		}
 	}
-	// Not deferred, which would cost as much as an operation.
-	e.leave()
 	return reaped, err
 }
 
