@@ -12,8 +12,8 @@ import (
 type namedFile struct{ flag, name string }
 
 // checkOutputs says before anything is done whether files can be written when all is, and
-// that none of them is read as well, or written twice. What is there is left as it is, and
-// nothing stays that was not there.
+// that none of them is read as well, or written twice, unless it is a device or a pipe, such
+// as /dev/null. What is there is left as it is, and nothing stays that was not there.
 func checkOutputs(outputs []namedFile, inputs ...namedFile) error {
 	taken := inputs
 	for _, out := range outputs {
@@ -22,7 +22,9 @@ func checkOutputs(outputs []namedFile, inputs ...namedFile) error {
 				return &usageError{fmt.Sprintf("%s and %s are the same file, %q", other.flag, out.flag, out.name)}
 			}
 		}
-		taken = append(taken, out)
+		if !out.isStream() {
+			taken = append(taken, out)
+		}
 	}
 	for _, out := range outputs {
 		if out.name == "" {
@@ -59,9 +61,15 @@ func (f namedFile) is(other namedFile) bool {
 	return err == nil && os.SameFile(there, otherThere)
 }
 
+// isStream says whether what is written twice is there twice.
+func (f namedFile) isStream() bool {
+	there, err := os.Stat(f.name)
+	return err == nil && !there.Mode().IsRegular() && !there.IsDir()
+}
+
 // tryToWrite opens a file as for writing.
 func tryToWrite(name string) error {
-	there, err := os.Stat(name)
+	_, err := os.Stat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		made, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
@@ -73,7 +81,7 @@ func tryToWrite(name string) error {
 		return errors.Join(made.Close(), os.Remove(name))
 	case err != nil:
 		return err
-	case !there.Mode().IsRegular() && !there.IsDir():
+	case namedFile{name: name}.isStream():
 		// Whoever reads a pipe would see its end.
 		return nil
 	}

@@ -44,8 +44,11 @@ func measured(kind schedule.Collective, times map[[2]int]map[schedule.Algorithm]
 }
 
 // withProvider has the provider take so long.
-func withProvider(r *Report, took float64) *Report {
+func withProvider(r *Report, took float64, longest int) *Report {
 	for _, one := range r.Results {
+		if one.Bytes > longest {
+			continue
+		}
 		a := one.algorithm(schedule.Provider.String())
 		a.Weft = Series{took}
 	}
@@ -107,11 +110,27 @@ func TestChoices(t *testing.T) {
 			},
 		},
 		"the provider is the fastest": {
-			withProvider(measured(allreduce, map[[2]int]took{{2, 8}: {schedule.Ring: 2, schedule.RecursiveDoubling: 3}}), 1),
+			withProvider(measured(allreduce, map[[2]int]took{{2, 8}: {schedule.Ring: 2, schedule.RecursiveDoubling: 3}}), 1, 8),
 			[]collective.Choice{
 				line(allreduce, 0, 0, schedule.RecursiveDoubling),
 				line(allreduce, 0, 0, schedule.Provider),
+				line(allreduce, 0, 9, schedule.RecursiveDoubling),
+				line(allreduce, 0, 9, schedule.Ring),
 			},
+		},
+		"the provider is the fastest of what it carries": {
+			withProvider(measured(allreduce, map[[2]int]took{
+				{2, 8}: {schedule.RecursiveDoubling: 3}, {2, 4096}: {schedule.RecursiveDoubling: 3}, {2, 1 << 20}: {schedule.RecursiveDoubling: 9},
+			}), 1, 4096),
+			[]collective.Choice{
+				line(allreduce, 0, 0, schedule.RecursiveDoubling),
+				line(allreduce, 0, 0, schedule.Provider),
+				line(allreduce, 0, 4097, schedule.RecursiveDoubling),
+			},
+		},
+		"there is nothing but the provider": {
+			withProvider(measured(allreduce, map[[2]int]took{{2, 8}: {}}), 1, 8),
+			[]collective.Choice{line(allreduce, 0, 0, schedule.Provider)},
 		},
 		"nothing to choose": {measured(schedule.CollectiveBarrier, map[[2]int]took{{2, 8}: {schedule.Dissemination: 1}}), nil},
 	} {

@@ -71,6 +71,16 @@ func (r *Report) linesOf(kind schedule.Collective, ranks int) (lines []collectiv
 		}
 	}
 	slices.SortFunc(results, func(a, b *Result) int { return a.Bytes - b.Bytes })
+	// What the provider does is known for the sizes that were measured, and it has an end
+	// that is its own: the line after it begins behind the last of them.
+	if n := len(results); n > 0 {
+		longer := *results[n-1]
+		longer.Bytes++
+		longer.Algorithms = slices.DeleteFunc(slices.Clone(longer.Algorithms), func(a Algorithm) bool { return a.Name == schedule.Provider.String() })
+		if len(longer.Algorithms) > 0 {
+			results = append(results, &longer)
+		}
+	}
 	var best, ordered schedule.Algorithm
 	for i, one := range results {
 		nextBest, err := one.fastest(best, func(schedule.Algorithm) bool { return true })
@@ -87,12 +97,16 @@ func (r *Report) linesOf(kind schedule.Collective, ranks int) (lines []collectiv
 		if nextBest == best && nextOrdered == ordered {
 			continue
 		}
+		ended := best == schedule.Provider
 		best, ordered = nextBest, nextOrdered
 		bytes := 0
 		if i > 0 {
 			bytes = between(results[i-1].Bytes, one.Bytes)
 		}
-		if ordered != best {
+		if ended {
+			bytes = results[i-1].Bytes + 1
+		}
+		if ordered != best && ordered != schedule.Default {
 			lines = append(lines, collective.Choice{Collective: kind, Bytes: bytes, Algorithm: ordered})
 		}
 		lines = append(lines, collective.Choice{Collective: kind, Bytes: bytes, Algorithm: best})
