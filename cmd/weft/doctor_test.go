@@ -17,9 +17,9 @@ import (
 	"github.com/weft-go/weft/internal/testenv"
 )
 
-// diagnose runs weft doctor --json with more settings, and returns what it says and
-// its exit code.
-func diagnose(t *testing.T, c *exec.Cmd, settings ...string) (*doctor.Report, int) {
+// diagnose runs weft doctor --json with more settings, and returns what it says, of which
+// the exit code is the worst.
+func diagnose(t *testing.T, c *exec.Cmd, settings ...string) *doctor.Report {
 	t.Helper()
 	c.Args = append(c.Args, "--json")
 	c.Env = append(os.Environ(), "IPATH_NO_BACKTRACE=1")
@@ -33,7 +33,14 @@ func diagnose(t *testing.T, c *exec.Cmd, settings ...string) (*doctor.Report, in
 	}
 	var r doctor.Report
 	require.NoError(t, json.Unmarshal(stdout.Bytes(), &r), "%s%s", stdout.Bytes(), stderr.Bytes())
-	return &r, c.ProcessState.ExitCode()
+	worst := doctor.Fine
+	for _, f := range r.Findings {
+		worst = max(worst, f.Severity)
+	}
+	require.Equal(t, worst, r.Severity)
+	want := map[doctor.Severity]int{doctor.Fine: 0, doctor.Note: 0, doctor.Warning: exitWarnings, doctor.Problem: exitNoProvider}
+	require.Equal(t, want[worst], c.ProcessState.ExitCode(), "%+v", r.Findings)
+	return &r
 }
 
 // foundOf returns what the report says of a kind, which it must.
@@ -62,22 +69,24 @@ func needBare(t *testing.T) {
 // the command is run.
 func TestDoctorWithoutDevice(t *testing.T) {
 	needBare(t)
-	r, code := diagnose(t, exec.Command("weft", "doctor"))
+	r := diagnose(t, exec.Command("weft", "doctor"))
 	require.False(t, r.Usable)
 	require.Equal(t, doctor.NoDevice, r.Findings[0].Kind)
-	require.Equal(t, exitNoProvider, code)
+	require.Equal(t, doctor.Problem, r.Severity)
 	require.Equal(t, "sockets", foundOf(t, r, doctor.DeprecatedProvider).Found)
 
-	r, _ = diagnose(t, exec.Command("weft", "doctor"), "FI_PROVIDER=nosuch")
+	r = diagnose(t, exec.Command("weft", "doctor"), "FI_PROVIDER=nosuch")
 	require.Equal(t, "FI_PROVIDER=nosuch; libfabric has no nosuch", foundOf(t, r, doctor.Filtered).Found)
 
-	r, _ = diagnose(t, exec.Command("weft", "doctor"), "FI_UNIVERSE_SISE=8")
+	r = diagnose(t, exec.Command("weft", "doctor"), "FI_UNIVERSE_SISE=8")
 	require.Equal(t, "FI_UNIVERSE_SISE=8", foundOf(t, r, doctor.UnknownName).Found)
 
 	text := exec.Command("weft", "doctor")
 	var stdout, stderr bytes.Buffer
 	text.Stdout, text.Stderr = &stdout, &stderr
-	require.Error(t, text.Run())
+	var exit *exec.ExitError
+	require.ErrorAs(t, text.Run(), &exit)
+	require.Equal(t, exitNoProvider, exit.ExitCode())
 	require.Regexp(t, `(?s)^EFA cannot be used here\.\n\nproblem: no-device\n  looked at  /sys/bus/pci/devices\n`, stdout.String())
 	require.Equal(t, "weft: the worst finding is a problem; docs/doctor.md has each, its cause and its remedy\n", stderr.String())
 }
@@ -91,11 +100,15 @@ func TestDoctorOfProcess(t *testing.T) {
 		require.NoError(t, other.Process.Kill())
 		_ = other.Wait() // it was killed
 	}()
-	r, code := diagnose(t, exec.Command("weft", "doctor", "--pid", strconv.Itoa(other.Process.Pid)))
+	r := diagnose(t, exec.Command("weft", "doctor", "--pid", strconv.Itoa(other.Process.Pid)))
 	require.Equal(t, "FI_PROVIDER=udp", foundOf(t, r, doctor.Filtered).Found)
-	require.Equal(t, exitNoProvider, code)
+	require.Equal(t, doctor.Problem, r.Severity)
 
-	require.Error(t, exec.Command("weft", "doctor", "--pid", "999999999").Run())
+	said, err := exec.Command("weft", "doctor", "--pid", "999999999").CombinedOutput()
+	var exit *exec.ExitError
+	require.ErrorAs(t, err, &exit)
+	require.Equal(t, exitFailed, exit.ExitCode())
+	require.Equal(t, "weft: there is no process 999999999: stat /proc/999999999: no such file or directory\n", string(said))
 }
 
 // A user that is not root, with a small limit of memory that may be locked.
@@ -109,7 +122,7 @@ func TestDoctorOfUser(t *testing.T) {
 	c := command("doctor")
 	c.Args = []string{"sh", "-c", `ulimit -l 64 && exec "$0" "$@"`, c.Path, "doctor"}
 	c.Path = "/bin/sh"
-	r, _ := diagnose(t, c)
+	r := diagnose(t, c)
 	require.Equal(t, "the limit is 64 KiB, enough for 0 endpoints", foundOf(t, r, doctor.MemoryLock).Found)
 }
 
@@ -118,16 +131,15 @@ func TestDoctorOfUser(t *testing.T) {
 func TestDoctorOnEachProvider(t *testing.T) {
 	onEachProvider(t, func(t *testing.T, provider string) {
 		if provider != "efa" {
-			r, code := diagnose(t, exec.Command("weft", "doctor"), "FI_PROVIDER="+provider)
+			r := diagnose(t, exec.Command("weft", "doctor"), "FI_PROVIDER="+provider)
 			require.Equal(t, "FI_PROVIDER="+provider, foundOf(t, r, doctor.Filtered).Found)
-			require.Equal(t, exitNoProvider, code)
+			require.Equal(t, doctor.Problem, r.Severity)
 			return
 		}
-		r, code := diagnose(t, exec.Command("weft", "doctor"))
+		r := diagnose(t, exec.Command("weft", "doctor"))
 		require.True(t, r.Usable)
 		require.Less(t, r.Severity, doctor.Problem, r.Findings)
-		require.NotEqual(t, exitNoProvider, code)
-		r, _ = diagnose(t, exec.Command("weft", "doctor"), "FI_PROVIDER=nosuch")
+		r = diagnose(t, exec.Command("weft", "doctor"), "FI_PROVIDER=nosuch")
 		require.False(t, r.Usable)
 		require.Equal(t, doctor.Problem, foundOf(t, r, doctor.Filtered).Severity)
 	})
