@@ -132,13 +132,13 @@ func (c *Comm) sendAndWait(ctx context.Context, buf []byte, dest, tag int, synch
 }
 
 // Isend begins a Send and returns: buf belongs to the request until it is done.
-func (c *Comm) Isend(buf []byte, dest, tag int) (*Request, error) {
+func (c *Comm) Isend(buf []byte, dest, tag int) (Request, error) {
 	op, err := c.newSend(buf, dest, tag, false)
 	return op.start(), err
 }
 
 // Issend begins an Ssend and returns: buf belongs to the request until it is done.
-func (c *Comm) Issend(buf []byte, dest, tag int) (*Request, error) {
+func (c *Comm) Issend(buf []byte, dest, tag int) (Request, error) {
 	op, err := c.newSend(buf, dest, tag, true)
 	return op.start(), err
 }
@@ -160,7 +160,7 @@ func (c *Comm) Recv(ctx context.Context, buf []byte, source, tag int) (Status, e
 }
 
 // Irecv begins a Recv and returns: buf belongs to the request until it is done.
-func (c *Comm) Irecv(buf []byte, source, tag int) (*Request, error) {
+func (c *Comm) Irecv(buf []byte, source, tag int) (Request, error) {
 	op, err := c.newReceive(buf, source, tag)
 	return op.start(), err
 }

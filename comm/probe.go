@@ -104,7 +104,7 @@ func (m *Message) Recv(ctx context.Context, buf []byte) (Status, error) {
 }
 
 // Irecv begins a Recv and returns: buf belongs to the request until it is done.
-func (m *Message) Irecv(buf []byte) (*Request, error) {
+func (m *Message) Irecv(buf []byte) (Request, error) {
 	op, err := m.take(buf)
 	return op.start(), err
 }
