@@ -50,6 +50,16 @@ func (e *RankError) Error() string { return fmt.Sprintf("comm: rank %d is lost: 
 // Unwrap returns the cause: efa.ErrPeerLost, ErrLeft, ErrProtocol, ...
 func (e *RankError) Unwrap() error { return e.Cause }
 
+// MissingError says which ranks have not connected to one that is in Open.
+type MissingError struct {
+	Rank  int   // the one that has waited
+	Ranks []int // those that have not come
+}
+
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("comm: ranks %v have not connected to rank %d", e.Ranks, e.Rank)
+}
+
 // MatchingError says that the device cannot be left to match (MatchByProvider).
 type MatchingError struct {
 	Provider string
