@@ -13,7 +13,7 @@ var errClosed = fmt.Errorf("comm: closed: %w", net.ErrClosed)
 var ErrCanceled = errors.New("comm: the request was canceled")
 
 // ErrLeft says that a rank has closed its communicators.
-var ErrLeft = errors.New("it has closed its communicators")
+var ErrLeft = errors.New("comm: the rank has closed its communicators")
 
 // ErrProtocol says that a rank has sent what it should not have.
 var ErrProtocol = errors.New("comm: message that is none of this protocol")

@@ -39,7 +39,10 @@ func (c *Comm) Iprobe(source, tag int) (status Status, found bool, err error) {
 	return status, found, err
 }
 
-// Message is one that Mprobe has found: it is out of the reach of other receives.
+// Message is one that Mprobe has found: it is out of the reach of other receives. It must be
+// received, by one goroutine: until then its sender may wait, and its memory counts in
+// Config.MaxUnexpected; Close of a communicator that is not the world does not drop it. A
+// second Recv or Irecv is an *ArgumentError.
 type Message struct {
 	Status
 	op *operation
