@@ -282,8 +282,9 @@ func (m Member) Environment(address string, key []byte) []string {
 }
 
 // WithoutJob returns settings, as os.Environ has them, without those that say which
-// rank of which job a process is, so that those of another job can be added. Slurm's
-// stay, since they do not count then.
+// rank of which job a process is, so that those of another job can be added: those of weft
+// (WEFT_STORE, WEFT_RANK and so on) and of the other launchers, and MASTER_ADDR, MASTER_PORT
+// and all of TORCHELASTIC_. Slurm's stay, since they do not count then.
 func WithoutJob(settings []string) []string {
 	drop := map[string]bool{envLauncher: true, envStore: true, envKey: true, envKeyFile: true, "MASTER_ADDR": true, "MASTER_PORT": true}
 	for _, v := range launchers {

@@ -23,8 +23,8 @@ var (
 	// ErrProtocol says that the other side broke the protocol, or that it is no
 	// store of weft's.
 	ErrProtocol = errors.New("bootstrap: protocol error")
-	// ErrNotNumber says that Add cannot: the value is no number, or the sum none of
-	// 64 bits.
+	// ErrNotNumber says that Add cannot add: the value is not a number, or the sum is
+	// not one of 64 bits.
 	ErrNotNumber = errors.New("bootstrap: not a number of 64 bits")
 	// ErrFull says that the server of a store keeps as much as its [Limits] let it.
 	ErrFull = errors.New("bootstrap: the store is full")

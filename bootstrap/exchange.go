@@ -30,10 +30,15 @@ func (j *Job) Barrier(ctx context.Context, name string) error {
 // same name count. mine has up to MaxValue bytes and is the caller's again after the
 // call; what is returned is the caller's. The values go through rank 0.
 //
-// When ctx ends, or Options.Timeout is over, before all have come, the error is a
-// [MissingError] that names those that have not. It can then be called again with
-// the same value. When a rank is lost the error is a [LostError]. One call of a name
-// can be made at a time, or the error is ErrBusy.
+// When the deadline of ctx or Options.Timeout, which bounds it unless it is below 0, is over
+// before all have come, the error is a [MissingError] that names those that have not; if all
+// have come, and their values have not, it is one that wraps context.DeadlineExceeded. Where
+// ctx is cancelled it is the cause of ctx (context.Cause). It can then be called again with
+// the same value.
+//
+// When a rank is lost the error is a [LostError]. One call of a name can be made at a time,
+// or the error is ErrBusy. A name or a value that is too long is a [LimitError]; ErrFull says
+// that the store has no room, and ErrProtocol that a rank left what it should not have.
 func (j *Job) Exchange(ctx context.Context, name string, mine []byte) ([][]byte, error) {
 	if name == "" || len(name) > MaxName {
 		return nil, &LimitError{What: "the length of the name of an exchange", Got: int64(len(name)), Least: 1, Most: MaxName}

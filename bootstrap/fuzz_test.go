@@ -43,7 +43,7 @@ func FuzzServer(f *testing.F) {
 		f.Add(words)
 	}
 	f.Fuzz(func(t *testing.T, words []byte) {
-		s, err := Serve(nil, ServerConfig{Size: 2, Rank: -1, Job: "job", Limits: Limits{Keys: 4, Bytes: 1000}, Logger: quiet, HandshakeTimeout: patience})
+		s, err := Serve(nil, ServerConfig{Size: 2, Job: "job", Limits: Limits{Keys: 4, Bytes: 1000}, Logger: quiet, HandshakeTimeout: patience})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -44,7 +44,7 @@ func (o *Options) host(ctx context.Context, m Member, a address, key []byte) (St
 		}
 	}
 	server, err := Serve(listener, ServerConfig{
-		Size: m.Size, Rank: m.Rank, Job: m.Job, Key: key, PeerTimeout: o.PeerTimeout, Limits: o.Limits, Logger: o.Logger,
+		Size: m.Size, Host: &m.Rank, Job: m.Job, Key: key, PeerTimeout: o.PeerTimeout, Limits: o.Limits, Logger: o.Logger,
 	})
 	if err != nil {
 		return nil, err

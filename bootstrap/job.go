@@ -17,12 +17,14 @@ import (
 type Options struct {
 	// Size, if it is not 0, is the size of the job, and Rank this process's rank in
 	// it: then the environment is not asked for these. LocalRank and LocalSize count
-	// only if LocalSize is not 0, and Job is the name of the job, if it has one.
+	// only if LocalSize is not 0, and Job is the name of the job, if it has one. Where Size
+	// is 0 Job does not count, and a Rank or LocalRank that is not 0 is a *ConfigError, as
+	// is a LocalRank without LocalSize.
 	Rank, Size           int
 	LocalRank, LocalSize int
 	Job                  string
 	// Launcher is the one whose variables to go by; empty means WEFT_LAUNCHER, or
-	// the first that has set some.
+	// the first that has set some. It does not count where Size is set.
 	Launcher Launcher
 	// Address is where the store is, as WEFT_STORE has it, which it goes before.
 	Address string
@@ -123,9 +125,10 @@ type Job struct {
 }
 
 // Join finds out which rank this process is, opens the store, and returns when all
-// ranks of the job have joined. What is wrong with the environment is an
-// [EnvironmentError]; ranks that have not come in time are a [MissingError]; a store
-// that does not let this rank in is a [RefusedError].
+// ranks of the job have joined. What is wrong with the options is a [ConfigError], and with
+// the environment an [EnvironmentError]; ranks that have not come in time are a [MissingError]; a store
+// that does not let this rank in is a [RefusedError]; a rank that is lost meanwhile is a
+// [LostError].
 func Join(ctx context.Context, options Options) (*Job, error) {
 	o, err := options.withDefaults()
 	if err != nil {

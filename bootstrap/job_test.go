@@ -356,7 +356,7 @@ func TestOpen(t *testing.T) {
 	}
 	_, err := Join(t.Context(), o)
 	require.ErrorIs(t, err, failure)
-	server, err := Serve(nil, ServerConfig{Size: 2, Rank: -1, Logger: quiet})
+	server, err := Serve(nil, ServerConfig{Size: 2, Logger: quiet})
 	require.NoError(t, err)
 	defer server.Close()
 	open := func(ctx context.Context, m Member) (Store, error) {

@@ -18,7 +18,7 @@ func (s *Server) gone(m *member, cause error) {
 		s.lose(&LostError{Rank: m.rank, Cause: cause})
 	}
 	// The server of a rank is for that job only, and ends with it.
-	if len(s.members) == 0 && s.loss == nil && s.config.Rank < 0 {
+	if len(s.members) == 0 && s.loss == nil && s.config.Host == nil {
 		clear(s.left)
 		s.table.clear()
 	}
@@ -34,8 +34,8 @@ func (s *Server) Lose(rank int, cause error) {
 	}
 }
 
-// Ended says that the process of a rank has ended, for those who know. It is lost,
-// and what ended it is why, unless it has left in order; then others cannot join any
+// Ended tells the server that the process of a rank has ended, and how. If the rank had
+// not left in order it is lost, with cause; if it had, nobody can join in its place any
 // more.
 func (s *Server) Ended(rank int, cause error) {
 	s.mu.Lock()

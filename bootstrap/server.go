@@ -18,9 +18,10 @@ import (
 type ServerConfig struct {
 	// Size is how many ranks the job has.
 	Size int
-	// Rank is the rank in whose process the server is; for others, -1: when the
-	// server ends, that rank is lost.
-	Rank int
+	// Host is the rank in whose process the server is: when the server ends, that rank
+	// is lost to the others, and the server is for one job only. nil means that it is in
+	// none: it may serve one job after the other.
+	Host *int
 	// Job is the name that the ranks give to the job; those with another one are not
 	// let in. Empty lets in only those that give none.
 	Job string
@@ -58,6 +59,8 @@ func (c ServerConfig) withDefaults() (ServerConfig, error) {
 	switch {
 	case c.Size < 1 || c.Size > MaxSize:
 		return c, &ConfigError{"Size", fmt.Sprintf("%d, a job has 1 to %d ranks", c.Size, MaxSize)}
+	case c.Host != nil && (*c.Host < 0 || *c.Host >= c.Size):
+		return c, &ConfigError{"Host", fmt.Sprintf("%d, ranks go from 0 to %d", *c.Host, c.Size-1)}
 	case len(c.Job) > mostJob:
 		return c, &ConfigError{"Job", fmt.Sprintf("a name of %d bytes, at most %d are allowed", len(c.Job), mostJob)}
 	case c.Key != nil && len(c.Key) < proof.LeastKey:
@@ -68,6 +71,14 @@ func (c ServerConfig) withDefaults() (ServerConfig, error) {
 		return c, &ConfigError{"HandshakeTimeout, MaxHandshakes and Limits", "must not be negative"}
 	}
 	return c, nil
+}
+
+// host is the rank in whose process the server is, or -1.
+func (c *ServerConfig) host() int {
+	if c.Host == nil {
+		return -1
+	}
+	return *c.Host
 }
 
 // Server serves the store of one job over TCP. Rank 0 has one by itself where
@@ -317,7 +328,7 @@ func (s *Server) greet(conn net.Conn) (*member, error) {
 	if err := s.admit(m, &h); err != nil {
 		return refuse(err)
 	}
-	body := putRank(nil, s.config.Rank)
+	body := putRank(nil, s.config.host())
 	if _, err := conn.Write(appendHello(nil, typeWelcome, shared.Seal(serverLabel, body))); err != nil {
 		// It has joined, so that its end is a loss.
 		m.end(err)

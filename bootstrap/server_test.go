@@ -22,7 +22,7 @@ func serveTCP(t *testing.T, size int, change func(c *ServerConfig)) (*Server, st
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	c := ServerConfig{Size: size, Rank: -1, Logger: quiet}
+	c := ServerConfig{Size: size, Logger: quiet}
 	if change != nil {
 		change(&c)
 	}
@@ -271,8 +271,10 @@ func TestServerIsToldOfProcesses(t *testing.T) {
 }
 
 func TestServerConfigIsChecked(t *testing.T) {
+	outside := 1
 	for field, c := range map[string]ServerConfig{
 		"Size":        {},
+		"Host":        {Size: 1, Host: &outside},
 		"Job":         {Size: 1, Job: strings.Repeat("j", mostJob+1)},
 		"Key":         {Size: 1, Key: []byte("short")},
 		"PeerTimeout": {Size: 1, PeerTimeout: time.Second},

@@ -7,13 +7,7 @@ import (
 	"github.com/weft-go/weft/comm"
 )
 
-// Barrier returns when all ranks have called it.
-//
-// Errors of all calls: *ArgumentError, *ConfigError, *operator.TypeError, with which
-// nothing has begun; *AbortError, *comm.RankError, *MismatchError and the cause of ctx,
-// after which the communicator has no collective calls any more; net.ErrClosed. Each
-// *efa.InFlightError beside one of these says that memory of the call is still in use, as
-// the package has it.
+// Barrier returns when all ranks have called it. Errors are those of the package.
 func Barrier(ctx context.Context, c *comm.Comm, options ...Option) error {
 	return newBarrier(c, options).run(ctx)
 }
@@ -28,7 +22,7 @@ func newBarrier(c *comm.Comm, options []Option) prepared {
 }
 
 // Bcast gives what the root has in buf to all ranks, in theirs, which are of the same
-// length.
+// length. Errors are those of the package.
 func Bcast[T any](ctx context.Context, c *comm.Comm, buf []T, root int, options ...Option) error {
 	return newBcast(c, buf, root, options).run(ctx)
 }

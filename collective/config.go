@@ -29,7 +29,9 @@ type Config struct {
 	// KiB.
 	Chunk int
 	// Algorithms ("allreduce=ring" and so on) are those to take; of others, one is chosen
-	// by size.
+	// by size. One that is given here goes before all Choices of its collective. One that
+	// does not keep the order of ranks is not taken for operators that do not commute: these
+	// get another without a word.
 	Algorithms map[schedule.Collective]schedule.Algorithm
 	// Choices ("allreduce/3/65537=ring" and so on, for 3 ranks and 65,537 bytes or more) are
 	// lines behind those of the table by which algorithms are chosen.

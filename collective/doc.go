@@ -43,6 +43,18 @@
 //
 // # Failures
 //
+// Errors of all calls are those of the package. *ArgumentError, *ConfigError,
+// *operator.TypeError and *ProviderError, which is where the provider cannot write to the
+// memory of other ranks (fabric.ErrNotSupported), say that nothing has begun on this rank.
+// The other ranks do not hear of that: they wait for this one until their context ends, and
+// then their communicator has no collective calls any more. *AbortError, *comm.RankError,
+// *MismatchError, what the operator returned (for errors.Is), and the cause of ctx
+// (context.Cause) end the calls of the communicator, on all ranks. net.ErrClosed is after
+// Close.
+//
+// A call cannot be taken back. Only Close of the communicator ends one that has begun, and of
+// the blocking calls the end of ctx.
+//
 // A call that fails on one rank ends on all, with an error: a *[AbortError] where another
 // rank has given up, a *comm.RankError where one is lost, whether the call needed more of it
 // or not, or has left (comm.ErrLeft) and the call needs it. After that the communicator has
@@ -53,5 +65,6 @@
 // the call was given, or a rank that knows of recv in an arena has not said that it writes
 // no more. A call waits for that for up to two seconds, and for a rank that is lost not at
 // all: then Released is closed when the world is. Close of the arena is refused until
-// then.
+// then. There may be more than one of them in an error, of which errors.As finds the first
+// only: efa.Released waits for all.
 package collective

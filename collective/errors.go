@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/weft-go/weft/collective/schedule"
+	"github.com/weft-go/weft/fabric"
 )
 
 // errClosed is the error of calls after Close of the communicator.
@@ -94,6 +95,17 @@ func (e *MismatchError) Error() string {
 	}
 	return fmt.Sprintf("collective: rank %d does not make the same %v with the same root, length, type, algorithm and blocks", e.Rank, e.Collective)
 }
+
+// ProviderError says that the provider of a communicator cannot write to the memory of
+// other ranks, which all calls need where there is more than one.
+type ProviderError struct{ Provider string }
+
+func (e *ProviderError) Error() string {
+	return "collective: " + e.Provider + " does not write to the memory of other ranks"
+}
+
+// Unwrap returns fabric.ErrNotSupported.
+func (e *ProviderError) Unwrap() error { return fabric.ErrNotSupported }
 
 // ConfigError is about a Config that cannot be used, or that is another one than that of
 // another rank.

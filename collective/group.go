@@ -147,7 +147,7 @@ func groupOf(c *comm.Comm, given *Config) (*group, error) {
 		return x.(*group), nil
 	}
 	if c.Size() > 1 && !c.Reactor().CanWrite() {
-		return nil, &ConfigError{"provider", c.Provider() + " does not write to the memory of other ranks"}
+		return nil, &ProviderError{Provider: c.Provider()}
 	}
 	var config Config
 	if given != nil {

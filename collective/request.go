@@ -8,13 +8,14 @@ import (
 
 // Request is a call that goes on by itself. What it was given belongs to it until it is
 // done. One goroutine at a time waits for it or tests it; after Wait or Test has said how
-// it ended, it must not be used any more.
+// it ended, it must not be used any more. A call cannot be taken back: only Close of the
+// communicator ends it before its time.
 type Request call
 
 func (q *Request) call() *call { return (*call)(q) }
 
-// Wait waits until the call is done, and returns what the blocking function would. If ctx
-// ends first, the error is its cause, and the call goes on.
+// Wait waits until the call is done, and returns what the blocking function would. If ctx ends
+// first, the error is the cause of ctx (context.Cause), and the call goes on.
 func (q *Request) Wait(ctx context.Context) error {
 	c := q.call()
 	if err := c.wait(ctx); err != nil {

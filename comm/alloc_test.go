@@ -31,7 +31,7 @@ func TestEagerDoesNotAllocate(t *testing.T) {
 		var failures []error
 		for _, early := range []bool{true, false} {
 			round := func() {
-				var q *Request
+				var q Request
 				var err, failed error
 				if early {
 					q, err = one.Irecv(in, 0, 1)

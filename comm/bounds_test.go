@@ -99,7 +99,7 @@ func TestManyIsends(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		zero, one, limit := b.pair(t)
 		const count = 2000
-		var requests []*Request
+		var requests []Request
 		size := func(i int) int {
 			if i%10 == 0 {
 				return limit + i

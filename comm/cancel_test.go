@@ -110,7 +110,7 @@ func requireReleased(t *testing.T, err error) {
 }
 
 // requireReceived waits for a receive of message i of rank 0, or of its beginning.
-func requireReceived(t *testing.T, q *Request, buf []byte, i, size int) {
+func requireReceived(t *testing.T, q Request, buf []byte, i, size int) {
 	t.Helper()
 	status, err := q.Wait(deadline(t))
 	var truncated *TruncationError
@@ -133,7 +133,7 @@ func cancelBeforeItBegins(t *testing.T, b *bed) {
 			// In either mode, more than there is room for.
 			isend(t, zero, content(0, i, limit), 1, 1)
 		}
-		for _, begin := range []func([]byte, int, int) (*Request, error){zero.Isend, zero.Issend} {
+		for _, begin := range []func([]byte, int, int) (Request, error){zero.Isend, zero.Issend} {
 			q, err := begin(content(0, 77, size), 1, 7)
 			require.NoError(t, err)
 			q.Cancel()
@@ -255,7 +255,7 @@ func cancelAskedFor(t *testing.T, b *bed) {
 	zero, one, _ := b.narrowly(t, Config{NoRemoteReads: true})
 	asked := func() bool { return len(one.engine.receives.live()) == 1 }
 	for _, room := range []int{size, 10} {
-		send := func(i int) (q *Request, hear func()) {
+		send := func(i int) (q Request, hear func()) {
 			q, err := zero.Isend(content(0, i, size), 1, 0)
 			require.NoError(t, err)
 			arrive(t, zero, one)

@@ -98,7 +98,7 @@ func (b *bed) withEager(t *testing.T, eager int) (zero, one *Comm) {
 func (b *bed) fast() bool { return b.Name == "fake" || b.Name == "shm" }
 
 // irecv begins a receive.
-func irecv(t *testing.T, c *Comm, buf []byte, source, tag int) *Request {
+func irecv(t *testing.T, c *Comm, buf []byte, source, tag int) Request {
 	t.Helper()
 	q, err := c.Irecv(buf, source, tag)
 	require.NoError(t, err)
@@ -106,7 +106,7 @@ func irecv(t *testing.T, c *Comm, buf []byte, source, tag int) *Request {
 }
 
 // finish waits for a request that ends well.
-func finish(t *testing.T, q *Request) Status {
+func finish(t *testing.T, q Request) Status {
 	t.Helper()
 	status, err := q.Wait(deadline(t))
 	require.NoError(t, err)
@@ -114,7 +114,7 @@ func finish(t *testing.T, q *Request) Status {
 }
 
 // cancel ends a receive for which there is no message.
-func cancel(t *testing.T, q *Request) {
+func cancel(t *testing.T, q Request) {
 	t.Helper()
 	q.Cancel()
 	_, err := q.Wait(deadline(t))

@@ -23,7 +23,7 @@ func (b *bed) narrowWorlds(t *testing.T, config Config) (zero, one *Comm, limit 
 
 // endsWell checks what became of one end of a message whose other side, or its own, was
 // closed meanwhile: it went through, or that is what the error says.
-func endsWell(t *testing.T, q *Request) (through bool) {
+func endsWell(t *testing.T, q Request) (through bool) {
 	t.Helper()
 	_, err := q.Wait(deadline(t))
 	require.NotErrorIs(t, err, ErrProtocol)
@@ -97,7 +97,7 @@ func TestCloseAnswers(t *testing.T) {
 				return
 			}
 			hear := deafen(t, zero, one)
-			var sends []*Request
+			var sends []Request
 			for i := range count {
 				q, err := zero.Issend(content(0, i, size), 1, 0)
 				require.NoError(t, err)

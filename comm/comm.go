@@ -86,10 +86,12 @@ func (c *Comm) EagerLimit(rank int) (int, error) {
 	return c.engine.config.Engine.EagerLimit, nil
 }
 
-// Close ends the use of a communicator. That of the world ends all others too: it
-// waits until the other ranks have everything that was sent to them, and ends what
-// is still waited for with net.ErrClosed. An error says which ranks have not got
-// everything.
+// Close ends the use of a communicator. It is not collective: each rank closes when it is
+// done. That of the world ends all others too: it waits until the other ranks have
+// everything that was sent to them, for Config.CloseTimeout at most, and ends the calls and
+// requests that are still under way with net.ErrClosed. Its errors are joined: a *RankError
+// for each rank that has not got everything, and what the extensions and the device
+// returned. A second Close returns the same.
 //
 // With any other, requests under way go on, and messages for which there is no receive
 // by then are dropped. If the communicator has made no collective call, that sends one
@@ -111,7 +113,8 @@ func (c *Comm) Close() error {
 // up to the EagerLimit that is at once, unless the receiver is far behind; for a
 // longer one, when the receiver has it. buf is not changed.
 //
-// If ctx ends before the message was sent, nothing is; if it ends later, the error is
+// If ctx ends before the message was sent, nothing is, and the error is the cause of ctx
+// (context.Cause); if it ends later, the error is
 // an *efa.InFlightError. Other errors: *ArgumentError, *RankError, net.ErrClosed.
 func (c *Comm) Send(ctx context.Context, buf []byte, dest, tag int) error {
 	return c.sendAndWait(ctx, buf, dest, tag, false)
@@ -132,13 +135,13 @@ func (c *Comm) sendAndWait(ctx context.Context, buf []byte, dest, tag int, synch
 }
 
 // Isend begins a Send and returns: buf belongs to the request until it is done.
-func (c *Comm) Isend(buf []byte, dest, tag int) (*Request, error) {
+func (c *Comm) Isend(buf []byte, dest, tag int) (Request, error) {
 	op, err := c.newSend(buf, dest, tag, false)
 	return op.start(), err
 }
 
 // Issend begins an Ssend and returns: buf belongs to the request until it is done.
-func (c *Comm) Issend(buf []byte, dest, tag int) (*Request, error) {
+func (c *Comm) Issend(buf []byte, dest, tag int) (Request, error) {
 	op, err := c.newSend(buf, dest, tag, true)
 	return op.start(), err
 }
@@ -147,9 +150,9 @@ func (c *Comm) Issend(buf []byte, dest, tag int) (*Request, error) {
 // into buf. A longer one than buf is a *TruncationError, with the status of the
 // message and the beginning of it in buf.
 //
-// If ctx ends before there is a message, its error is returned and nothing is lost; if
-// the message is under way by then, the error is an *efa.InFlightError, and the
-// message is lost. Other errors: *ArgumentError, *RankError (where AnySource is
+// If ctx ends before there is a message, the error is the cause of ctx (context.Cause) and
+// nothing is lost; if the message is under way by then, the error is an *efa.InFlightError,
+// and the message is lost. Other errors: *ArgumentError, *RankError (where AnySource is
 // asked for, if any rank is lost), net.ErrClosed.
 func (c *Comm) Recv(ctx context.Context, buf []byte, source, tag int) (Status, error) {
 	op, err := c.newReceive(buf, source, tag)
@@ -160,13 +163,17 @@ func (c *Comm) Recv(ctx context.Context, buf []byte, source, tag int) (Status, e
 }
 
 // Irecv begins a Recv and returns: buf belongs to the request until it is done.
-func (c *Comm) Irecv(buf []byte, source, tag int) (*Request, error) {
+func (c *Comm) Irecv(buf []byte, source, tag int) (Request, error) {
 	op, err := c.newReceive(buf, source, tag)
 	return op.start(), err
 }
 
 // Sendrecv sends one message and receives another at the same time, so that ranks may
-// do it to each other in a circle.
+// do it to each other in a circle. send and recv must not overlap.
+//
+// Errors are those of Send and of Recv, joined; one of the send ends the receive, if it has
+// no message yet. Both may be an *efa.InFlightError, one for each buffer, where errors.As
+// finds the first only: efa.Released waits for both.
 func (c *Comm) Sendrecv(ctx context.Context, send []byte, dest, sendTag int, recv []byte, source, recvTag int) (Status, error) {
 	in, err := c.Irecv(recv, source, recvTag)
 	if err != nil {
@@ -184,7 +191,7 @@ func (c *Comm) newSend(buf []byte, dest, tag int, synchronous bool) (*operation,
 	if err := c.checkUse(); err != nil {
 		return nil, err
 	}
-	if err := c.checkRank("rank", dest); err != nil {
+	if err := c.checkRank("dest", dest); err != nil {
 		return nil, err
 	}
 	if tag < 0 || tag > MaxTag {

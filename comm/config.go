@@ -3,12 +3,15 @@ package comm
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"time"
 
 	"github.com/weft-go/weft/efa"
+	"github.com/weft-go/weft/fabric"
 )
 
 // Exchange hands out a value of each rank to all of them: it returns, by rank, what
@@ -24,7 +27,7 @@ type Config struct {
 	Exchange Exchange
 	// Address is where this rank waits for the others: a host of this machine that
 	// they reach, with port 0 for any. "" means 127.0.0.1, which is for jobs on one
-	// machine. The engine's device is bound to that host as well, if it has IP addresses
+	// machine. ":0" and "0.0.0.0:0" name no host, and are refused where there are others. The engine's device is bound to that host as well, if it has IP addresses
 	// and Engine does not say where to bind it: on another interface, messages would be
 	// lost without a word as soon as that goes.
 	Address string
@@ -39,10 +42,14 @@ type Config struct {
 	// means 256.
 	HandedDown int
 
-	// Engine is for the connections; nil means the defaults. Its EagerLimit, which
+	// Engine is for the connections; nil means its zero value. What is 0 in it means what it
+	// does to efa, but for WindowMessages, which is 256 then, Source, which is the host of
+	// Address (see there), and Logger, which is that below; RemoteMemory is always on, and
+	// DrainTimeout is the CloseTimeout below. Its EagerLimit, which
 	// counts a header of up to 24 bytes, is the longest message that goes at once:
 	// longer ones wait for their receive at the sender. 0 means 32 KiB, of which the
-	// device may have room for less at once: 16 KiB over tcp of libfabric 1.x.
+	// device may have room for less at once: 16 KiB over tcp of libfabric 1.x. One below 64,
+	// a negative one too, is a *ConfigError. If Open fails, its Device is closed.
 	Engine *efa.Config
 	// NoRemoteReads has long messages sent by their senders even where receivers could
 	// read them from there.
@@ -58,7 +65,8 @@ type Config struct {
 	// of the longest messages that go at once of each are always allowed. 0 means 64 MiB.
 	MaxUnexpected int64
 	// CloseTimeout bounds how long Close waits until the others have everything.
-	// 0 means 10 s.
+	// 0 means Engine.DrainTimeout, or 10 s if that is 0 as well. It goes before
+	// Engine.DrainTimeout.
 	CloseTimeout time.Duration
 	// Logger is told of ranks that are lost. nil means slog.Default().
 	Logger *slog.Logger
@@ -90,6 +98,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Address == "" {
 		c.Address = "127.0.0.1:0"
+	}
+	if c.Size > 1 && isAnywhere(c.Address) {
+		return c, &ConfigError{"Address", fmt.Sprintf("%q is no host that others can reach", c.Address)}
 	}
 	host := c.host()
 	if c.Name == "" {
@@ -148,6 +159,31 @@ func (c *Config) host() string {
 		return at.IP.String() + "%" + at.Zone
 	}
 	return at.IP.String()
+}
+
+// isAnywhere says whether an address leaves the host open. Those who are told of such a
+// one dial themselves.
+func isAnywhere(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	return host == "" || err == nil && ip.Unmap().IsUnspecified()
+}
+
+// abandon closes the devices of a Config that is refused, as efa.Open does.
+func (c *Config) abandon(why error) error {
+	if c.Engine == nil {
+		return why
+	}
+	errs := []error{why}
+	for _, d := range append([]fabric.Device{c.Engine.Device}, c.Engine.RailDevices...) {
+		if d != nil {
+			errs = append(errs, d.Close())
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // eagerLimit is about the length from which on a message is as fast by rendezvous: at 32

@@ -16,7 +16,7 @@ func TestCreditComesBack(t *testing.T) {
 		const length = 1000
 		worlds := b.open(t, 2, Config{MaxUnexpected: 20_000}, efa.Config{EagerLimit: 2048})
 		zero, one := worlds[0], worlds[1]
-		var requests []*Request
+		var requests []Request
 		const count = 100
 		for i := range count {
 			q, err := zero.Isend(content(0, i, length), 1, i%3)

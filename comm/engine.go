@@ -51,12 +51,14 @@ type engine struct {
 // it ends when one of them is lost meanwhile. The caller closes the world when its messages
 // are done.
 //
-// Errors: *ConfigError, what Config.Exchange returned, and what efa.Open, Listen and
-// Dial do.
+// Errors: *ConfigError, what Config.Exchange returned, *MatchingError, *MissingError where
+// ranks have not come before ctx ended, beside the cause of ctx, *RankError where one could
+// not be dialed or was lost, and what efa.Open, Listen and Dial return. With any, the
+// Device of Config.Engine is closed.
 func Open(ctx context.Context, config Config) (*Comm, error) {
 	c, err := config.withDefaults()
 	if err != nil {
-		return nil, err
+		return nil, config.abandon(err)
 	}
 	e := &engine{config: c, rank: c.Rank, peers: make([]*peer, c.Size)}
 	e.pool.New = func() any { return &operation{engine: e} }

@@ -13,7 +13,7 @@ var errClosed = fmt.Errorf("comm: closed: %w", net.ErrClosed)
 var ErrCanceled = errors.New("comm: the request was canceled")
 
 // ErrLeft says that a rank has closed its communicators.
-var ErrLeft = errors.New("it has closed its communicators")
+var ErrLeft = errors.New("comm: the rank has closed its communicators")
 
 // ErrProtocol says that a rank has sent what it should not have.
 var ErrProtocol = errors.New("comm: message that is none of this protocol")
@@ -49,6 +49,16 @@ func (e *RankError) Error() string { return fmt.Sprintf("comm: rank %d is lost: 
 
 // Unwrap returns the cause: efa.ErrPeerLost, ErrLeft, ErrProtocol, ...
 func (e *RankError) Unwrap() error { return e.Cause }
+
+// MissingError says which ranks have not connected to one that is in Open.
+type MissingError struct {
+	Rank  int   // the one that has waited
+	Ranks []int // those that have not come
+}
+
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("comm: ranks %v have not connected to rank %d", e.Ranks, e.Rank)
+}
 
 // MatchingError says that the device cannot be left to match (MatchByProvider).
 type MatchingError struct {

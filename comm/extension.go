@@ -43,7 +43,7 @@ type Notice struct {
 	Remote          fabric.Remote
 }
 
-// WordBits are those that the word of a write has.
+// WordBits is how many bits of the immediate of a write a program may use as its word.
 const WordBits = 24
 
 // mostWindows is how many extensions of a world hear of writes.

@@ -17,15 +17,20 @@ import (
 const Undefined = -1
 
 // Dup makes a communicator of the same ranks whose messages are apart from those of
-// this one. It is collective. If it fails, on any rank, no more communicators can be
-// made of this one.
+// this one: Split has more of it.
 func (c *Comm) Dup(ctx context.Context) (*Comm, error) { return c.Split(ctx, 0, c.rank) }
 
 // Split makes a communicator of the ranks that give the same color, 0 or higher, in
 // the order of their keys, and of their ranks here where these are equal. With
-// Undefined the result is nil. It is collective; if it fails, on any rank, no more
-// communicators can be made of this one. A *ContextError says that a rank has been in too
-// many.
+// Undefined the result is nil, and so is the error. The caller closes what is made; Close of
+// the world does too.
+//
+// It is collective. An *ArgumentError, of a color, is this rank's alone: the others wait for
+// it until their ctx ends. With a *ContextError, which says that a rank has been in too many,
+// it fails on all ranks. After any other error no more communicators must be made of this
+// one, on any rank, since what ranks have told each other may not belong together any more;
+// nothing enforces that. Other errors: *RankError, net.ErrClosed, and the cause of ctx
+// (context.Cause).
 func (c *Comm) Split(ctx context.Context, color, key int) (made *Comm, err error) {
 	if err := c.checkUse(); err != nil {
 		return nil, err

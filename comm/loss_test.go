@@ -56,7 +56,7 @@ func TestRankIsLost(t *testing.T) {
 				looking <- err
 			}()
 			cut(t, two)
-			for _, q := range []*Request{posted, anybody, synchronous} {
+			for _, q := range []Request{posted, anybody, synchronous} {
 				_, err := q.Wait(ctx)
 				requireRankLost(t, err, 2)
 			}
@@ -113,7 +113,7 @@ func TestCloseEndsWhatWaits(t *testing.T) {
 		self, err := worlds[0].Issend(nil, 0, 0)
 		require.NoError(t, err)
 		require.NoError(t, worlds[0].Close())
-		for _, q := range []*Request{in, out, self} {
+		for _, q := range []Request{in, out, self} {
 			_, err := q.Wait(deadline(t))
 			require.ErrorIs(t, err, net.ErrClosed)
 		}
@@ -135,7 +135,7 @@ func TestRankIsLostWhileSendsWait(t *testing.T) {
 			<-release
 		})
 		<-held
-		var requests []*Request
+		var requests []Request
 		for i := range 40 {
 			q, err := zero.Issend(content(0, i, 50), 1, i)
 			require.NoError(t, err)

@@ -63,7 +63,7 @@ func TestEarliestReceive(t *testing.T) {
 			for _, order := range [][2]int{{7, AnyTag}, {AnyTag, 7}} {
 				for _, source := range [][2]int{{0, AnySource}, {AnySource, 0}} {
 					var bufs [2][]byte
-					var requests [2]*Request
+					var requests [2]Request
 					for i := range requests {
 						bufs[i] = make([]byte, size)
 						var err error
@@ -149,7 +149,7 @@ func TestSelf(t *testing.T) {
 				require.NoError(t, err)
 				q, err = send(content(0, 2, size), 0, 3)
 				require.NoError(t, err)
-				require.NoError(t, WaitAll(deadline(t), []*Request{q, r}))
+				require.NoError(t, WaitAll(deadline(t), []Request{q, r}))
 				require.Equal(t, content(0, 2, size), buf)
 			}
 		}

@@ -188,5 +188,5 @@ func (e *engine) missing() error {
 			ranks = append(ranks, rank)
 		}
 	}
-	return fmt.Errorf("comm: ranks %v have not connected to rank %d", ranks, e.rank)
+	return &MissingError{Rank: e.rank, Ranks: ranks}
 }

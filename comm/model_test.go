@@ -17,7 +17,7 @@ type naive struct {
 
 type naivePost struct {
 	source, tag, room int
-	request           *Request
+	request           Request
 	buf               []byte
 	message           *naiveMessage // that it took
 	// waited: there was one for it already. Which one, of those that are the earliest of
@@ -112,7 +112,7 @@ func runAgainstNaive(rt *rapid.T, t *testing.T, worlds, steps []*Comm, limit int
 	for i := range ranks {
 		ranks[i].comm = worlds[i]
 	}
-	var sends []*Request
+	var sends []Request
 	sizes := rapid.SampledFrom([]int{0, 1, 40, limit, limit + 1, 3 * limit})
 	tags, rank := rapid.IntRange(0, 3), rapid.IntRange(0, len(worlds)-1)
 	sources := rapid.SampledFrom(append([]int{AnySource}, []int{0, 1, 2, 3}[:len(worlds)]...))

@@ -45,7 +45,7 @@ func mpichCancel(t *testing.T, b *bed) {
 		for _, tags := range [][4]int{{0, 1, 2, 3}, {1, 1, 1, 1}, {AnyTag, AnyTag, AnyTag, AnyTag}} {
 			for _, source := range []int{0, AnySource} {
 				var bufs [4][]byte
-				var requests [4]*Request
+				var requests [4]Request
 				for i, room := range []int{1, max(100, size), 10_000, 1_000_000} {
 					bufs[i] = make([]byte, room)
 					requests[i] = irecv(t, one, bufs[i], source, tags[i])
@@ -95,7 +95,7 @@ func mpichMprobe(t *testing.T, b *bed) {
 	}
 	const large = 512 * 512 * 4
 	for name, c := range map[string]struct {
-		send    func([]byte, int, int) (*Request, error)
+		send    func([]byte, int, int) (Request, error)
 		size    int
 		probe   func() *Message
 		receive func(*Message, []byte) Status
@@ -152,7 +152,7 @@ func mpichHeadToHead(t *testing.T, b *bed) {
 				if late && rank == 1 {
 					<-sent
 				}
-				var requests []*Request
+				var requests []Request
 				for i := range c.count {
 					q, err := w.Isend(content(rank, i, c.size), partner, number)
 					check(t, err == nil, "%v", err)
@@ -287,7 +287,7 @@ func mpichUnderflow(t *testing.T, b *bed) {
 	const huge = 10 << 20
 	for _, early := range []bool{false, true} {
 		buf := make([]byte, huge)
-		var q *Request
+		var q Request
 		if early {
 			q = irecv(t, one, buf, 0, 0)
 		}
@@ -309,7 +309,7 @@ func mpichHugeAnySource(t *testing.T, b *bed) {
 	if b.fast() {
 		size = 2 << 20
 	}
-	var sends, receives []*Request
+	var sends, receives []Request
 	buf := make([]byte, count*size)
 	for i := range count {
 		q, err := zero.Isend(long(0, i, size), 1, 0)
@@ -343,7 +343,7 @@ func mpichAllToAll(t *testing.T, b *bed) {
 		ctx := deadline(t)
 		for round := range rounds {
 			barrier(t, steps[rank])
-			var requests []*Request
+			var requests []Request
 			for to := range size {
 				q, err := c.Isend(content(rank, round*size+to, length), to, 0)
 				check(t, err == nil, "%v", err)
@@ -378,7 +378,7 @@ func mpichReceiveAny(t *testing.T, b *bed) {
 			}
 			buf := make([]byte, 16)
 			var status Status
-			q, err := (*Request)(nil), error(nil)
+			q, err := Request{}, error(nil)
 			if i%2 == 0 {
 				status, err = c.Recv(ctx, buf, AnySource, i)
 			} else if q, err = c.Irecv(buf, AnySource, i); err == nil {
@@ -396,7 +396,7 @@ func mpichFree(t *testing.T, b *bed) {
 	const large = 40_000
 	sizes := [6]int{4, 4, 4, 4, 4, large}
 	bufs := [6][]byte{}
-	requests := [6]*Request{}
+	requests := [6]Request{}
 	for i, size := range sizes {
 		bufs[i] = make([]byte, size)
 		requests[i] = irecv(t, one, bufs[i], 0, 1+i)

@@ -15,6 +15,8 @@ type operation struct {
 	engine *engine
 	comm   *Comm
 	task   efa.Task
+	// turn counts how often it has ended, so that requests tell whether it is theirs still.
+	turn uint64
 	// idle: the program has given up a wait for it.
 	idle bool
 	work work
@@ -119,6 +121,7 @@ func (op *operation) Abandon(p efa.Progress, why error) {
 // complete ends an operation, once.
 func (op *operation) complete(p efa.Progress, err error) {
 	op.err = err
+	op.turn++
 	op.inDevice = false
 	if op.released != nil {
 		close(op.released)

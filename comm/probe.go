@@ -39,7 +39,10 @@ func (c *Comm) Iprobe(source, tag int) (status Status, found bool, err error) {
 	return status, found, err
 }
 
-// Message is one that Mprobe has found: it is out of the reach of other receives.
+// Message is one that Mprobe has found: it is out of the reach of other receives. It must be
+// received, by one goroutine: until then its sender may wait, and its memory counts in
+// Config.MaxUnexpected; Close of a communicator that is not the world does not drop it. A
+// second Recv or Irecv is an *ArgumentError.
 type Message struct {
 	Status
 	op *operation
@@ -104,7 +107,7 @@ func (m *Message) Recv(ctx context.Context, buf []byte) (Status, error) {
 }
 
 // Irecv begins a Recv and returns: buf belongs to the request until it is done.
-func (m *Message) Irecv(buf []byte) (*Request, error) {
+func (m *Message) Irecv(buf []byte) (Request, error) {
 	op, err := m.take(buf)
 	return op.start(), err
 }

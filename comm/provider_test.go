@@ -33,7 +33,7 @@ func TestProviderMatches(t *testing.T) {
 		zero, one, limit := b.pair(t)
 		const count = 50
 		before, sent := one.Stats().MatchedReceived, zero.Stats().MatchedSent
-		var requests []*Request
+		var requests []Request
 		for i := range count {
 			requests = append(requests, irecv(t, one, make([]byte, limit+1), 0, i))
 		}
@@ -62,7 +62,7 @@ func TestOverflow(t *testing.T) {
 		worlds := b.open(t, 2, Config{HandedDown: 4}, efa.Config{})
 		zero, one := worlds[0], worlds[1]
 		const count = 100
-		var requests []*Request
+		var requests []Request
 		bufs := make([][]byte, count)
 		for i := range count {
 			bufs[i] = make([]byte, 8)
@@ -117,7 +117,7 @@ func TestReceivesAmidMessages(t *testing.T) {
 				sources[received/5%3] = 1
 			}
 			sources = sources[:min(3, 2*count-received)]
-			requests := make([]*Request, len(sources))
+			requests := make([]Request, len(sources))
 			for i, source := range sources {
 				buf[i] = make([]byte, 44)
 				requests[i] = irecv(t, zero, buf[i], source, []int{1, AnyTag}[(received+i)%2])
@@ -160,7 +160,7 @@ func TestCancelAmidMessages(t *testing.T) {
 		}()
 		next, canceled := 0, 0
 		for next < count {
-			var requests [4]*Request
+			var requests [4]Request
 			var bufs [4][]byte
 			for i := range requests {
 				bufs[i] = make([]byte, 8)
@@ -214,7 +214,7 @@ func TestOwnMessageAmidOthers(t *testing.T) {
 		for done := 0; done < 2*count; {
 			n := min(5, 2*count-done)
 			var bufs [5][]byte
-			var requests [5]*Request
+			var requests [5]Request
 			for i := range n {
 				bufs[i] = make([]byte, 8)
 				requests[i] = irecv(t, zero, bufs[i], AnySource, AnyTag)
@@ -238,25 +238,25 @@ func TestCancelOfOwnMessages(t *testing.T) {
 	byProvider(t, func(t *testing.T, b *bed) {
 		zero, _, _ := b.pair(t)
 		q := irecv(t, zero, make([]byte, 8), AnySource, 3)
-		var first, second *Request
+		var first, second Request
 		zero.engine.do(func(p efa.Progress) {
 			// Both begin before the device has a turn.
-			begin := func(i int) *Request {
+			begin := func(i int) Request {
 				op, err := zero.newSend(content(0, i, 8), 0, 3, true)
 				check(t, err == nil, "%v", err)
 				op.work = workNone
 				op.send(p)
-				return (*Request)(op)
+				return Request{op, op.turn}
 			}
 			first, second = begin(1), begin(2)
-			first.operation().cancel(p, ErrCanceled)
-			second.operation().cancel(p, ErrCanceled)
-			check(t, !first.operation().done.Load() && second.operation().done.Load(), "which is canceled")
+			first.op.cancel(p, ErrCanceled)
+			second.op.cancel(p, ErrCanceled)
+			check(t, !first.op.done.Load() && second.op.done.Load(), "which is canceled")
 		})
 		require.Equal(t, Status{Source: 0, Tag: 3, Length: 8}, finish(t, q))
 		settled(t, zero)
-		require.True(t, first.operation().done.Load())
-		require.NoError(t, first.operation().err)
-		require.ErrorIs(t, second.operation().err, ErrCanceled)
+		require.True(t, first.op.done.Load())
+		require.NoError(t, first.op.err)
+		require.ErrorIs(t, second.op.err, ErrCanceled)
 	})
 }

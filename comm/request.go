@@ -7,26 +7,30 @@ import (
 	"github.com/weft-go/weft/efa"
 )
 
-// Request is a send or a receive that goes on by itself. It ends once, and Wait, Test,
-// WaitAll or WaitAny says how; after that the request must not be used any more. One
-// goroutine at a time waits for it or tests it.
-type Request operation
-
-func (q *Request) operation() *operation { return (*operation)(q) }
+// Request is a send or a receive that goes on by itself; the zero Request is none. It
+// ends once, and Wait, Test, WaitAll or WaitAny says how; after that neither the request
+// nor a copy of it may be waited for or tested any more. One goroutine at a time waits for
+// it or tests it. Any may Cancel it meanwhile.
+type Request struct {
+	op   *operation
+	turn uint64 // that of op, which serves other requests later
+}
 
 // start has an operation begin. Of none, nothing begins.
-func (op *operation) start() *Request {
+func (op *operation) start() Request {
 	if op == nil {
-		return nil
+		return Request{}
 	}
+	q := Request{op, op.turn}
 	op.begin()
-	return (*Request)(op)
+	return q
 }
 
 // Wait waits until the request is done, and returns what the blocking call would. If
-// ctx ends first, its error is returned, and the request goes on.
-func (q *Request) Wait(ctx context.Context) (Status, error) {
-	op := q.operation()
+// ctx ends first, the error is the cause of ctx (context.Cause), and the request goes on:
+// it can be waited for again.
+func (q Request) Wait(ctx context.Context) (Status, error) {
+	op := q.op
 	if err := op.wait(ctx); err != nil {
 		return Status{}, context.Cause(ctx)
 	}
@@ -35,8 +39,8 @@ func (q *Request) Wait(ctx context.Context) (Status, error) {
 
 // Test says whether the request is done, and if so what Wait would. It drives the
 // messages of all communicators on, if nobody else does.
-func (q *Request) Test() (status Status, done bool, err error) {
-	op := q.operation()
+func (q Request) Test() (status Status, done bool, err error) {
+	op := q.op
 	if !op.done.Load() {
 		op.engine.reactor.Poll()
 		if !op.done.Load() {
@@ -50,51 +54,63 @@ func (q *Request) Test() (status Status, done bool, err error) {
 }
 
 // Cancel ends a receive for which there is no message yet, and a send that has not
-// begun, with ErrCanceled. Any other goes on. Either way it has to be waited for.
-func (q *Request) Cancel() {
-	op := q.operation()
-	op.engine.do(func(p efa.Progress) { op.cancel(p, ErrCanceled) })
+// begun, with ErrCanceled. Any other goes on. Either way it has to be waited for. Of a
+// request that has ended, even if it was waited for and its memory serves another by now,
+// Cancel does nothing.
+func (q Request) Cancel() {
+	op := q.op
+	op.engine.do(func(p efa.Progress) {
+		if op.turn == q.turn {
+			op.cancel(p, ErrCanceled)
+		}
+	})
 }
 
 // finish is Wait for a request that nobody else will wait for.
-func (q *Request) finish(ctx context.Context) (Status, error) {
-	op := q.operation()
+func (q Request) finish(ctx context.Context) (Status, error) {
+	op := q.op
 	if op.wait(ctx) == nil {
 		return op.result()
 	}
 	return op.giveUp(context.Cause(ctx))
 }
 
-// WaitAll waits for all requests, and returns the errors of those that failed. If ctx
-// ends first, the requests that are not done go on, and which they are is in the
-// result: the requests that are done are nil in requests.
-func WaitAll(ctx context.Context, requests []*Request) error {
+// WaitAll waits for all requests, in their order, and sets each that it has waited for to
+// the zero Request; zero ones are left out. The errors of those that failed are joined. If
+// more than one of them is an *efa.InFlightError, efa.Released waits for all of their
+// buffers, where errors.As finds the first only.
+//
+// If ctx ends first, its cause (context.Cause) is joined to them, and the requests from the
+// first one on that was not done stay as they are, done or not: they can be waited for
+// again. The statuses are lost. Where you need them, or which request failed, Wait for
+// each.
+func WaitAll(ctx context.Context, requests []Request) error {
 	var errs []error
 	for i, q := range requests {
-		if q == nil {
+		if q.op == nil {
 			continue
 		}
-		op := q.operation()
+		op := q.op
 		if err := op.wait(ctx); err != nil {
 			return errors.Join(append(errs, context.Cause(ctx))...)
 		}
 		_, err := op.result()
-		requests[i] = nil
+		requests[i] = Request{}
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
 
 // WaitAny waits until one of the requests is done, and returns which, and what its
-// Wait would. nil requests are left out; without any other, index is -1. The one that
-// is done is nil in requests then. If ctx ends first, index is -1 and the error that
-// of ctx. All requests are of one world.
-func WaitAny(ctx context.Context, requests []*Request) (index int, status Status, err error) {
+// Wait would. Zero requests are left out; without any other, index is -1. The one that is
+// done is the zero Request in requests then. If ctx ends first, index is -1, and the error
+// is the cause of ctx (context.Cause). All requests are of one world.
+func WaitAny(ctx context.Context, requests []Request) (index int, status Status, err error) {
 	a := &anyOf{}
 	for _, q := range requests {
-		if q != nil {
-			a.engine = q.engine
-			a.operations = append(a.operations, q.operation())
+		if q.op != nil {
+			a.engine = q.op.engine
+			a.operations = append(a.operations, q.op)
 		}
 	}
 	if a.engine == nil {
@@ -106,11 +122,11 @@ func WaitAny(ctx context.Context, requests []*Request) (index int, status Status
 		return -1, Status{}, context.Cause(ctx)
 	}
 	for i, q := range requests {
-		if q != nil && q.done.Load() {
-			op := q.operation()
+		if q.op != nil && q.op.done.Load() {
+			op := q.op
 			_ = op.wait(context.Background())
 			status, err = op.result()
-			requests[i] = nil
+			requests[i] = Request{}
 			return i, status, err
 		}
 	}

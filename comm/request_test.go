@@ -78,7 +78,7 @@ func TestSendGivesUp(t *testing.T) {
 func TestWaitAny(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		zero, one, _ := b.pair(t)
-		requests := make([]*Request, 4)
+		requests := make([]Request, 4)
 		bufs := make([][]byte, 4)
 		for i := range requests {
 			bufs[i] = make([]byte, 20)
@@ -97,7 +97,7 @@ func TestWaitAny(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, i, index)
 			require.Equal(t, Status{Source: 0, Tag: i, Length: 20}, status)
-			require.Nil(t, requests[i])
+			require.Zero(t, requests[i])
 			require.Equal(t, content(0, i, 20), bufs[i])
 		}
 		index, _, err = WaitAny(deadline(t), requests)
@@ -240,12 +240,12 @@ func TestEndedContext(t *testing.T) {
 			"Mprobe":   second(one.Mprobe(ctx, 0, 0)),
 			"Mrecv":    second(m.Recv(ctx, nil)),
 			"Wait":     second(q.Wait(ctx)),
-			"WaitAll":  WaitAll(ctx, []*Request{q}),
+			"WaitAll":  WaitAll(ctx, []Request{q}),
 			"Dup":      second(one.Dup(ctx)),
 		} {
 			require.ErrorIs(t, err, why, name)
 		}
-		_, _, err = WaitAny(ctx, []*Request{q})
+		_, _, err = WaitAny(ctx, []Request{q})
 		require.ErrorIs(t, err, why)
 		q.Cancel()
 		_, err = q.Wait(deadline(t))

@@ -12,7 +12,8 @@ type Number interface {
 		~float32 | ~float64 | ~complex64 | ~complex128
 }
 
-// Bytes is the memory of numbers, not a copy.
+// Bytes is the memory of numbers, not a copy: what is written to one is in the other. It is
+// in the byte order of the machine. It is nil where there are no numbers.
 func Bytes[T Number](numbers []T) []byte {
 	if len(numbers) == 0 {
 		return nil

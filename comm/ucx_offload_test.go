@@ -17,7 +17,7 @@ import (
 const offloadTag = 0x11
 
 // goesTo sends a message, which the receive with buf is to get.
-func goesTo(t *testing.T, zero, one *Comm, tag, i, size int, q *Request, buf []byte) {
+func goesTo(t *testing.T, zero, one *Comm, tag, i, size int, q Request, buf []byte) {
 	t.Helper()
 	require.GreaterOrEqual(t, len(buf), size)
 	isend(t, zero, long(0, i, size), 1, tag)
@@ -85,7 +85,7 @@ func offloadWild(t *testing.T, b *bed) {
 // neither.
 func offloadTwoTags(t *testing.T, b *bed) {
 	zero, one, limit := b.two(t)
-	post := func() (requests [3]*Request, bufs [3][]byte) {
+	post := func() (requests [3]Request, bufs [3][]byte) {
 		for i, size := range []int{8, limit + 1000, limit + 1000} {
 			bufs[i] = make([]byte, size)
 			requests[i] = irecv(t, one, bufs[i], 0, offloadTag+i/2*2)
@@ -105,7 +105,7 @@ func offloadTwoTags(t *testing.T, b *bed) {
 }
 
 // postAll begins receives of one tag.
-func postAll(t *testing.T, one *Comm, sizes []int) (requests []*Request, bufs [][]byte) {
+func postAll(t *testing.T, one *Comm, sizes []int) (requests []Request, bufs [][]byte) {
 	t.Helper()
 	for _, size := range sizes {
 		buf := make([]byte, size)
@@ -136,7 +136,7 @@ func offloadBlocked(t *testing.T, b *bed) {
 	zero, one, limit := b.two(t)
 	sizes := slices.Repeat([]int{8}, 5)
 	requests, bufs := postAll(t, one, sizes)
-	last := []*Request{
+	last := []Request{
 		irecv(t, one, make([]byte, 64), AnySource, offloadTag),
 		irecv(t, one, make([]byte, 8), 0, AnyTag),
 	}
@@ -157,7 +157,7 @@ func offloadBlocked(t *testing.T, b *bed) {
 }
 
 // inFront begins a receive, and another that is canceled: the first stays in front.
-func inFront(t *testing.T, one *Comm, buf []byte, source, tag int) *Request {
+func inFront(t *testing.T, one *Comm, buf []byte, source, tag int) Request {
 	t.Helper()
 	q := irecv(t, one, buf, source, tag)
 	cancel(t, irecv(t, one, make([]byte, len(buf)+1), source, tag))
@@ -244,7 +244,7 @@ func offloadSenders(t *testing.T, b *bed) {
 	}
 	// All of them wait, and the messages come the other way round.
 	var bufs [4][2][]byte
-	var requests [4][2]*Request
+	var requests [4][2]Request
 	for from := 1; from < 4; from++ {
 		for i := range 2 {
 			bufs[from][i] = make([]byte, limit+1000)

@@ -23,7 +23,7 @@ func rendezvous(test func(t *testing.T, b *bed, zero, one *Comm)) func(*testing.
 
 // Nothing is a message too.
 func ucxLengthZero(t *testing.T, _ *bed, zero, one *Comm) {
-	for _, send := range []func([]byte, int, int) (*Request, error){zero.Isend, zero.Issend} {
+	for _, send := range []func([]byte, int, int) (Request, error){zero.Isend, zero.Issend} {
 		q, err := send(nil, 1, 1)
 		require.NoError(t, err)
 		status, err := one.Recv(deadline(t), nil, AnySource, AnyTag)
@@ -97,7 +97,7 @@ func ucxBothWays(t *testing.T, b *bed, zero, one *Comm) {
 			continue
 		}
 		var bufs [2][][]byte
-		var receives [2][]*Request
+		var receives [2][]Request
 		for from := range ranks {
 			for i := range count {
 				buf := make([]byte, size)

@@ -131,7 +131,7 @@ func ucxFreed(t *testing.T, b *bed) {
 
 // medium is a message of the middle size, which is still eager, to a receive that
 // waits for it.
-func medium(t *testing.T, zero, one *Comm, i int, wait func(*Request) Status) {
+func medium(t *testing.T, zero, one *Comm, i int, wait func(Request) Status) {
 	t.Helper()
 	buf := make([]byte, ucxMiddle)
 	q := irecv(t, one, buf, AnySource, AnyTag)
@@ -142,20 +142,20 @@ func medium(t *testing.T, zero, one *Comm, i int, wait func(*Request) Status) {
 
 func ucxMedium(t *testing.T, b *bed) {
 	zero, one := b.withEager(t, 1<<16)
-	medium(t, zero, one, 1, func(q *Request) Status { return finish(t, q) })
+	medium(t, zero, one, 1, func(q Request) Status { return finish(t, q) })
 }
 
 func ucxMediumTwice(t *testing.T, b *bed) {
 	zero, one := b.withEager(t, 1<<16)
 	for i := range 2 {
-		medium(t, zero, one, i, func(q *Request) Status { return finish(t, q) })
+		medium(t, zero, one, i, func(q Request) Status { return finish(t, q) })
 	}
 }
 
 // The receiver looks again and again and never waits.
 func ucxPartial(t *testing.T, b *bed) {
 	zero, one := b.withEager(t, 1<<16)
-	medium(t, zero, one, 1, func(q *Request) (status Status) {
+	medium(t, zero, one, 1, func(q Request) (status Status) {
 		ctx := deadline(t)
 		for done := false; !done; {
 			require.NoError(t, ctx.Err())
@@ -186,7 +186,7 @@ func ucxTwoSenders(t *testing.T, b *bed) {
 			arrive(t, worlds[2], worlds[0])
 		}
 		bufs := [2][]byte{make([]byte, size), make([]byte, size)}
-		requests := [2]*Request{}
+		requests := [2]Request{}
 		for i := range requests {
 			requests[i] = irecv(t, worlds[0], bufs[i], AnySource, AnyTag)
 		}
@@ -231,7 +231,7 @@ func truncate(t *testing.T, zero, one *Comm, size int) {
 	for _, room := range []int{0, 5, size - 1} {
 		for _, early := range []bool{false, true} {
 			memory := make([]byte, size+100)
-			var q *Request
+			var q Request
 			if early {
 				q = irecv(t, one, memory[:room:room], 0, ucxTag)
 			}

@@ -10,7 +10,8 @@ import (
 )
 
 // Connections collects the counts of connections by peer, for a bounded number of peers.
-// Its methods may be called from any goroutine.
+// NewConnections makes it: the zero value cannot be used. It is a prometheus.Collector, and
+// its methods may be called from any goroutine.
 type Connections struct {
 	collector[[]peerStats]
 	most int
@@ -43,15 +44,17 @@ type peerStats struct {
 
 // NewConnections makes a collector for up to so many peers, with a name as the label
 // reactor and the peer's as the label peer. What comes of more peers is counted together
-// for the peer "other".
+// for the peer "other". All names that were ever added count, also those of peers that have
+// gone.
 func NewConnections(name string, most int) *Connections {
 	c := &Connections{most: most, peers: make(map[string]*peer)}
 	c.collector = *newCollector(peerMetrics, prometheus.Labels{"reactor": name}, c.stats)
 	return c
 }
 
-// Add has a connection counted as one with a peer, until remove is called, which is to be
-// when the connection has ended. What it has carried stays in the peer's counts. A name
+// Add has a connection counted as one with a peer, until remove is called, which must be
+// when the connection has ended: until then conn is kept in memory. remove waits for the
+// reactor, and so is not called in its progress role. What it has carried stays in the peer's counts. A name
 // that is the same for all connections of a host, say, has the counts go on when it comes
 // back; an address with a port would use the names up.
 func (c *Connections) Add(name string, conn *efa.Conn) (remove func()) {

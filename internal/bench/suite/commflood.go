@@ -19,10 +19,10 @@ func (s *commSide) sendAll(ctx context.Context, world *comm.Comm) error {
 	if err := s.talk.waitForGo(); err != nil {
 		return err
 	}
-	requests := make([]*comm.Request, s.window)
+	requests := make([]comm.Request, s.window)
 	for i := range s.warmup + s.count {
 		slot := i % s.window
-		if q := requests[slot]; q != nil {
+		if q := requests[slot]; q != (comm.Request{}) {
 			if _, err := q.Wait(ctx); err != nil {
 				return err
 			}
@@ -40,7 +40,7 @@ func (s *commSide) sendAll(ctx context.Context, world *comm.Comm) error {
 func (s *commSide) receiveAll(ctx context.Context, world *comm.Comm) (took times, err error) {
 	total := s.warmup + s.count
 	bufs := make([][]byte, min(s.window, total))
-	requests := make([]*comm.Request, len(bufs))
+	requests := make([]comm.Request, len(bufs))
 	for i := range bufs {
 		bufs[i] = touched(make([]byte, s.size))
 		if requests[i], err = world.Irecv(bufs[i], 0, 0); err != nil {

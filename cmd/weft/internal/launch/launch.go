@@ -81,7 +81,7 @@ func Run(c Config) error {
 	}
 	name, key := random(8), []byte(random(32))
 	j := &job{Config: c, events: make(chan event, 2*c.Size)}
-	j.server, err = bootstrap.Serve(listener, bootstrap.ServerConfig{Size: c.Size, Rank: -1, Job: name, Key: key, Logger: c.Logger})
+	j.server, err = bootstrap.Serve(listener, bootstrap.ServerConfig{Size: c.Size, Job: name, Key: key, Logger: c.Logger})
 	if err != nil {
 		return err
 	}
