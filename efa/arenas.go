@@ -117,7 +117,7 @@ func (a *arenaExposures) release(e *arenaExposure) error {
 
 func (a *arenaExposures) drop(e *arenaExposure) error {
 	if e.Exposure != nil {
-		if err := e.Close(); err != nil {
+		if err := e.end(); err != nil {
 			return err
 		}
 	}

@@ -36,6 +36,7 @@ func TestBorrow(t *testing.T) {
 		}
 		e := r.borrow(memory[:10])
 		require.NotNil(t, e)
+		require.ErrorIs(t, e.Close(), fabric.ErrInvalid)
 		for _, part := range [][]byte{memory[:777], memory[99_001:], memory[50_003:51_000]} {
 			require.Same(t, e, r.borrow(part))
 			at, err := e.RemoteOf(part)

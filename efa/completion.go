@@ -20,9 +20,11 @@ type Completion struct {
 	err   error
 }
 
-// NewCompletion makes the completion of that many fragments. f is called once,
-// when the last of them has ended, with the first error or nil: from a goroutine
-// of a reactor's, one callback at a time, never inside the call that sends.
+// NewCompletion makes the completion of that many fragments, of which there must be one at
+// least, or it panics. f is called once, when the last of them has ended, with the first
+// error or nil: never inside the call that sends, but maybe at the same time as other
+// callbacks, since connections of several reactors end fragments, and Skip does. A send
+// that returns an error has taken no fragment: Skip it, or f is never called.
 func NewCompletion(fragments int, f func(error)) *Completion {
 	if fragments < 1 {
 		panic("efa: a completion of " + strconv.Itoa(fragments) + " fragments: there must be one at least")

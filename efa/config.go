@@ -108,7 +108,8 @@ type Config struct {
 	MaxPendingBytes int64
 
 	// MaxBufferBytes bounds the buffers that are out (Buffer, until they are given
-	// back or the device is done with them), in bytes. 0 means 1 GiB.
+	// back or the device is done with them), in bytes: each counts as the next power of
+	// two, and 4 KiB at least. 0 means 1 GiB.
 	MaxBufferBytes int64
 
 	// MaxConnections bounds the connections of a reactor. 0 means 16384.

@@ -16,4 +16,12 @@
 // may be a program that knows libfabric only.
 // Whatever the order in which the device completes them, a [Conn] delivers
 // messages in the order of writing, exactly once.
+//
+// # The progress role
+//
+// One goroutine at a time drives the device of a reactor, and everything that belongs to it:
+// it has the progress role. A caller that waits takes it, or a goroutine of the reactor's
+// where nobody does. What runs in the role, such as the methods of a [Handler], a [Sender] or
+// a [Work], gets a [Progress], and must not block, nor call anything of this package but
+// methods of that Progress: the role is not given to anybody else before it returns.
 package efa

@@ -77,11 +77,15 @@ func (e *ConfigError) Error() string { return "efa: Config." + e.Field + ": " + 
 // ConnError is what ended a connection, or an operation on it. It unwraps to
 // its kind (ErrPeerLost, ErrProtocol, net.ErrClosed and so on) and to its cause.
 type ConnError struct {
-	// Op is what was being done: "read", "write", "close", "dial".
+	// Op is what was being done: "read", "write", "flush", "close", "set", "dial", "accept",
+	// "listen", "attach", or "connection" where it was nothing in particular.
 	Op string
-	// Peer is the control connection's remote address.
+	// Peer is the control connection's remote address, or nil where there was no
+	// connection yet.
 	Peer net.Addr
-	// Kind is one of the errors of this package, or net.ErrClosed.
+	// Kind is what to test for: an error of this package, net.ErrClosed,
+	// os.ErrDeadlineExceeded, fabric.ErrNotSupported, a *DeviceError, or the cause of a
+	// context.
 	Kind error
 	// Cause has more, and may be nil.
 	Cause error
@@ -107,9 +111,10 @@ func (e *ConnError) Unwrap() []error {
 	return []error{e.Kind, e.Cause}
 }
 
-// MessageSizeError is about a message that does not fit: into what the peer
-// accepts, when writing; into the buffer, when reading, in which case the
-// message is still there for the next read.
+// MessageSizeError is about a message that does not fit. When writing, Limit is what the
+// call takes: Conn.MaxMessage, which the peer accepts, or Conn.CopyLimit for TrySend, or the
+// eager limit for those of Progress. When reading it is the buffer, and the message is still
+// there for the next read.
 type MessageSizeError struct {
 	Size, Limit int64
 	Writing     bool
@@ -117,7 +122,7 @@ type MessageSizeError struct {
 
 func (e *MessageSizeError) Error() string {
 	if e.Writing {
-		return fmt.Sprintf("efa: write of %d bytes: the peer accepts messages of up to %d bytes", e.Size, e.Limit)
+		return fmt.Sprintf("efa: write of %d bytes: up to %d bytes can be written in this way", e.Size, e.Limit)
 	}
 	return fmt.Sprintf("efa: read into %d bytes: the message has %d bytes, and stays for the next read", e.Limit, e.Size)
 }
@@ -139,7 +144,8 @@ func (e *PendingError) Error() string {
 func (e *PendingError) Is(target error) bool { return target == ErrWouldBlock }
 
 // InFlightError says that a call gave up while the device still had its buffer.
-// The buffer must be left alone until Released is closed.
+// The buffer must be left alone until Released is closed. An error may have several of
+// them, one for each buffer: [Released] is for all.
 type InFlightError struct {
 	// Err is why the call gave up.
 	Err error
@@ -153,6 +159,44 @@ func (e *InFlightError) Error() string {
 
 // Unwrap returns the reason.
 func (e *InFlightError) Unwrap() error { return e.Err }
+
+// Released is closed when the device has none of the buffers of err any more: those of all
+// *InFlightError that it wraps, of which errors.As finds the first only. Without one, it is
+// closed already. It may be called by any goroutine.
+func Released(err error) <-chan struct{} {
+	all := inFlight(nil, err)
+	if len(all) == 1 {
+		return all[0].Released
+	}
+	released := make(chan struct{})
+	if len(all) == 0 {
+		close(released)
+		return released
+	}
+	go func() {
+		defer close(released)
+		for _, e := range all {
+			<-e.Released
+		}
+	}()
+	return released
+}
+
+// inFlight adds those that an error wraps to a list.
+func inFlight(all []*InFlightError, err error) []*InFlightError {
+	if e, is := any(err).(*InFlightError); is {
+		all = append(all, e)
+	}
+	switch e := err.(type) { //nolint:errorlint // it is the tree itself that is walked
+	case interface{ Unwrap() error }:
+		all = inFlight(all, e.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, one := range e.Unwrap() {
+			all = inFlight(all, one)
+		}
+	}
+	return all
+}
 
 // DeviceError says that the device itself failed, and with it every connection
 // of its reactor; or that a rail did, and with it those connections that use it.

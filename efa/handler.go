@@ -111,7 +111,9 @@ func (r *Reactor) Poll() {
 	}
 }
 
-// Do has f called in the progress role, and waits for its return.
+// Do has f called in the progress role, and waits for its return. f must not block, nor call
+// anything of a Conn or of the reactor but methods of p: the reactor would stand still for
+// ever.
 func (r *Reactor) Do(f func(p Progress)) { r.do(func() { f(Progress{r}) }) }
 
 // Done says that Await would return at once.

@@ -263,12 +263,13 @@ func (r *Reactor) start(c *Conn, o *opening) {
 // it is one that the config allows, and closed with it; programs with many
 // connections open a Reactor. ctx bounds the dialing only.
 //
-// Errors are of the form *ConnError: ErrHandshake with what the two sides did
+// A *ConfigError and fabric.ErrNotSupported, in a program that was built without cgo or not
+// for Linux, come as they are, before anything is dialed. All others are a *ConnError that is
+// ErrHandshake, also where ctx has ended (its cause): with what the two sides did
 // not agree on, ErrUnauthorized, ErrTLS or ErrHandshakeTimeout where that is the
 // reason, *RefusedError with the listener's, *NotWeftError if something else
 // listens there, a *net.OpError if nothing does, *fabric.ChoiceError if the
-// provider cannot be used here; and fabric.ErrNotSupported in a program that was built
-// without cgo, or not for Linux.
+// provider cannot be used here.
 func Dial(ctx context.Context, address string, config *Config) (*Conn, error) {
 	c, err := config.withDefaults()
 	if err != nil {

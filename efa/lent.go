@@ -14,7 +14,9 @@ import (
 
 // Buffer is memory of a reactor's that its device sends from as it is: it is
 // outside the Go heap, and registered where the device asks for that. Whoever got
-// it owns it until Release, or until WriteBuffer takes it.
+// it owns it until Release, until a WriteBuffer that returns no error, or until the
+// reactor is closed and it has been given back; it is for one goroutine at a time. After
+// that neither the Buffer nor what Bytes returned may be used: they are the next owner's.
 type Buffer struct {
 	pool       *lentPool
 	chunk      *lentChunk
@@ -30,7 +32,8 @@ type Buffer struct {
 // before.
 func (b *Buffer) Bytes() []byte { return b.bytes }
 
-// SetLen makes the message shorter or longer, up to cap(b.Bytes()).
+// SetLen makes the message shorter or longer, up to cap(b.Bytes()); beyond that it panics, as
+// slicing does.
 func (b *Buffer) SetLen(n int) { b.bytes = b.memory[:n] }
 
 // Release gives the buffer back unused. If WriteBuffer has taken it, or it has gone back
@@ -43,12 +46,13 @@ func (b *Buffer) Release() {
 
 // Buffer returns a buffer of n bytes, for WriteBuffer on any connection of the
 // reactor. It does not allocate where buffers of about the size have been given
-// back. A *BufferError says that Config.MaxBufferBytes are out already.
+// back. A *BufferError says that Config.MaxBufferBytes are out already, and is ErrWouldBlock
+// if there is room when others are given back. Any goroutine may call it.
 func (r *Reactor) Buffer(n int) (*Buffer, error) {
 	if n < 0 {
 		return nil, &BufferError{Size: n, Limit: r.config.MaxBufferBytes}
 	}
-	class := max(bits.Len(uint(max(n, 1)-1)), smallestLent)
+	class := lentClass(n)
 	b, err := r.lent.take(class)
 	if b == nil && err == nil {
 		if err = r.growLent(class); err == nil {
@@ -114,9 +118,17 @@ func (e *BufferError) Error() string {
 	return fmt.Sprintf("efa: a buffer of %d bytes: %d bytes of buffers are out, and %d may be", e.Size, e.Out, e.Limit)
 }
 
-// Is makes the error ErrWouldBlock where a buffer may be free later.
+// Is makes the error ErrWouldBlock where there is room when others are given back.
 func (e *BufferError) Is(target error) bool {
-	return target == ErrWouldBlock && !e.Foreign && !e.Gone && e.Size >= 0
+	return target == ErrWouldBlock && !e.Foreign && !e.Gone && e.Size >= 0 && fitsLent(lentClass(e.Size), 0, e.Limit)
+}
+
+// lentClass is the power of two of a buffer's memory.
+func lentClass(size int) int { return max(bits.Len(uint(max(size, 1)-1)), smallestLent) }
+
+// fitsLent says whether a buffer can be out beside others.
+func fitsLent(class int, out, limit int64) bool {
+	return class < bits.Len64(uint64(limit)) && out+1<<class <= limit
 }
 
 // lentPool has buffers by powers of two. It keeps what it has made. Any goroutine
@@ -157,7 +169,7 @@ func (p *lentPool) take(class int) (*Buffer, error) {
 	switch {
 	case p.closed:
 		return nil, net.ErrClosed
-	case class >= bits.Len64(uint64(p.limit)) || p.out+1<<class > p.limit:
+	case !fitsLent(class, p.out, p.limit):
 		return nil, &BufferError{Out: p.out, Limit: p.limit}
 	}
 	last := len(p.free[class]) - 1

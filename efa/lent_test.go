@@ -78,8 +78,13 @@ func TestBufferLimits(t *testing.T) {
 	require.ErrorIs(t, err, ErrWouldBlock)
 	_, err = r.Buffer(-1)
 	require.ErrorAs(t, err, &full)
+	// Never, and not later: as 16 KiB it is more than all.
+	_, err = r.Buffer(9000)
+	require.ErrorAs(t, err, &full)
+	require.NotErrorIs(t, err, ErrWouldBlock)
 	_, err = r.Buffer(1 << 62)
 	require.ErrorAs(t, err, &full)
+	require.NotErrorIs(t, err, ErrWouldBlock)
 	second.Release()
 	again, err := r.Buffer(3000)
 	require.NoError(t, err)

@@ -110,8 +110,9 @@ const (
 	eventsEvery    = 256 // turns between looks at the device's own errors
 )
 
-// Open opens a device and starts a reactor on it. The caller closes it. In a program
-// that was built without cgo, or not for Linux, the error is fabric.ErrNotSupported.
+// Open opens a device and starts a reactor on it. The caller closes it. Errors: *ConfigError,
+// *fabric.ChoiceError, *fabric.Error, and fabric.ErrNotSupported in a program that was built
+// without cgo, or not for Linux. With any, a Device that config has is closed.
 func Open(config *Config) (*Reactor, error) {
 	c, err := config.withDefaults()
 	if err != nil {

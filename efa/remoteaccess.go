@@ -2,6 +2,7 @@ package efa
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"runtime"
 
@@ -33,11 +34,22 @@ func (p Progress) Expose(buf []byte) (*Exposure, error) {
 	return e, nil
 }
 
-// Close ends the exposure: peers that still use it get an error. It is called in the
-// progress role.
+// Close ends an exposure of [Progress.Expose]: peers that still use it get an error. It is
+// called in the progress role. One of Borrow is the reactor's, which may have lent it to
+// others as well: it is returned, and not closed.
 func (e *Exposure) Close() error {
+	if e.lent != nil {
+		return fmt.Errorf("efa: %w: an exposure of Borrow is given back by Return", fabric.ErrInvalid)
+	}
+	return e.end()
+}
+
+func (e *Exposure) end() error {
+	if err := e.registration.Close(); err != nil {
+		return err
+	}
 	e.pinner.Unpin()
-	return e.registration.Close()
+	return nil
 }
 
 func (r *Reactor) registerRemote(buf []byte) (fabric.RemoteRegistration, error) {

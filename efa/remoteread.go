@@ -24,5 +24,6 @@ func (p Progress) Read(c *Conn, dst []byte, from fabric.Remote, s Sender) error 
 	return p.reactor.access(op, dst, nil)
 }
 
-// MaxRead is the most bytes that Progress.Read reads, and Progress.Write writes, at once.
+// MaxRead is the most bytes that Progress.Read reads, and Progress.Write writes, at once. It
+// has nothing to do with ReadMessage, nor with AttachConfig.MaxRead.
 func (c *Conn) MaxRead() int { return int(min(c.reactor.attributes.MaxMessage, 1<<30)) }
