@@ -42,7 +42,7 @@ type Config struct {
 	// means 256.
 	HandedDown int
 
-	// Engine is for the connections; nil means its zero value. What is 0 in it means what it
+	// Engine is for the connections; nil means the defaults. What is 0 in it means what it
 	// does to efa, but for WindowMessages, which is 256 then, Source, which is the host of
 	// Address (see there), and Logger, which is that below; RemoteMemory is always on, and
 	// DrainTimeout is the CloseTimeout below. Its EagerLimit, which
@@ -65,8 +65,7 @@ type Config struct {
 	// of the longest messages that go at once of each are always allowed. 0 means 64 MiB.
 	MaxUnexpected int64
 	// CloseTimeout bounds how long Close waits until the others have everything.
-	// 0 means Engine.DrainTimeout, or 10 s if that is 0 as well. It goes before
-	// Engine.DrainTimeout.
+	// 0 means 10 s, or Engine.DrainTimeout where that is set. It goes before that one.
 	CloseTimeout time.Duration
 	// Logger is told of ranks that are lost. nil means slog.Default().
 	Logger *slog.Logger

@@ -1,6 +1,7 @@
 package docker_test
 
 import (
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -27,6 +28,22 @@ func TestDemo(t *testing.T) {
 		require.Zero(t, o.code, "%v: %s", args, o)
 		require.Equal(t, before, left(t), "it left something behind")
 	}
+}
+
+// The development image has what weft is built with, and the emulated device, which libfabric
+// finds. The tree is mounted, as anybody would do it.
+func TestDevelopmentImage(t *testing.T) {
+	image := "weft-dev:" + tag(t)
+	tree, err := filepath.Abs("..")
+	require.NoError(t, err)
+	device := run(t, "docker", "run", "--rm", "--network", "none", "--env", "LD_PRELOAD=/usr/local/lib/libweft-efa-emulator.so",
+		"--env", "FI_EFA_ENABLE_SHM_TRANSFER=0", image, "fi_info", "-p", "efa", "-t", "FI_EP_RDM")
+	require.Zero(t, device.code, "%s", device)
+	require.Contains(t, device.stdout, "provider: efa")
+	build := run(t, "docker", "run", "--rm", "--network", "none", "--volume", tree+":/weft:ro", image,
+		"bash", "-c", "go version && pkg-config --modversion libfabric && type gcc make valgrind strace && make -C emulator OUT=/tmp/device")
+	require.Zero(t, build.code, "%s", build)
+	require.Contains(t, build.stdout, "go version go1.26")
 }
 
 // The slim image holds the command and what it needs to run, and nothing to build with.

@@ -114,12 +114,14 @@ func TestCloseWithStoppedPeers(t *testing.T) {
 // message; the others go on.
 func TestCloseContextsWithStoppedPeers(t *testing.T) {
 	info := datagramsFor(t, "sockets", fabric.TaggedMessages|fabric.NamedReceiveContexts)
-	half := halfMessage(t, info, 100_000)
+	message := halfMessage(t, info, 100_000)
 	several, err := info.WithContexts(2, 1)
 	require.NoError(t, err)
-	for _, half := range [][]byte{nil, half[:10], half} {
+	const all = 100_000
+	for _, said := range []int{0, 10, all} {
 		for _, sends := range []bool{false, true} {
 			t.Run("", func(t *testing.T) {
+				half := message[:min(said, len(message))]
 				t.Cleanup(func() { nothingOpen(t) })
 				c := openCorner(t, info)
 				v := c.vector(t, fabric.AddressVectorConfig{ReceiveBits: 1})
