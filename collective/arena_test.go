@@ -360,16 +360,21 @@ func TestArenaWaitsForWords(t *testing.T) {
 		require.NoError(t, err)
 		g := worlds[0].Extended().(*group)
 		from := &g.members[1]
+		var failed, stopped error
+		var done []bool
 		worlds[0].Reactor().Do(func(p progress) {
-			require.NoError(t, g.Notice(p, 1, comm.Notice{Tag: noticeTag(noticeFailed, 0), ID: uint64(ReasonFailed), Length: 1}))
-			require.False(t, q.call().done.Load())
-			require.NoError(t, g.Notice(p, 1, comm.Notice{Tag: noticeTag(noticeStopped, 0), ID: from.heard + 2}))
+			failed = g.Notice(p, 1, comm.Notice{Tag: noticeTag(noticeFailed, 0), ID: uint64(ReasonFailed), Length: 1})
+			done = append(done, q.call().done.Load())
+			stopped = g.Notice(p, 1, comm.Notice{Tag: noticeTag(noticeStopped, 0), ID: from.heard + 2})
 			for range 2 {
-				require.False(t, q.call().done.Load())
+				done = append(done, q.call().done.Load())
 				g.Written(p, wordOf(0, 1, 0, 0))
 			}
-			require.True(t, q.call().done.Load())
+			done = append(done, q.call().done.Load())
 		})
+		require.NoError(t, failed)
+		require.NoError(t, stopped)
+		require.Equal(t, []bool{false, false, false, true}, done)
 		err = q.Wait(deadline(t))
 		var in *efa.InFlightError
 		require.NotErrorAs(t, err, &in)

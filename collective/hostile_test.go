@@ -86,18 +86,22 @@ func TestInputIsInFlight(t *testing.T) {
 		require.NoError(t, Configure(c, Config{}))
 		g := c.Extended().(*group)
 		q := newCall(g, shape{}, nil, nil, operator.Erased{})
-		var exposed *efa.Exposure
+		var exposed, kept, left *efa.Exposure
+		var err error
 		c.Reactor().Do(func(p progress) {
-			var err error
-			exposed, err = p.Expose(make([]byte, 1000))
-			require.NoError(t, err)
+			if exposed, err = p.Expose(make([]byte, 1000)); err != nil {
+				return
+			}
 			q.exposed, q.flying, g.flying = exposed, 1, 1
 			q.fail(p, errClosed)
 			q.giveUp(p)
-			require.Same(t, exposed, q.exposed)
+			kept = q.exposed
 			q.landed(p, 1, nil)
-			require.Nil(t, q.exposed)
+			left = q.exposed
 		})
+		require.NoError(t, err)
+		require.Same(t, exposed, kept)
+		require.Nil(t, left)
 		var in *efa.InFlightError
 		require.ErrorAs(t, q.err, &in)
 		<-in.Released

@@ -80,11 +80,13 @@ func TestFlushReactor(t *testing.T) {
 			require.NoError(t, c.WriteMessageAsync(message(1, i, 20_000), nil))
 		}
 		require.NoError(t, from.Flush(deadline(t), FlushRemote))
+		received := make([]uint64, len(accepted))
 		to.do(func() {
-			for _, c := range accepted {
-				require.EqualValues(t, 1, c.received)
+			for i, c := range accepted {
+				received[i] = c.received
 			}
 		})
+		require.Equal(t, []uint64{1, 1, 1, 1, 1}, received)
 		for i := range dialed {
 			accepted[i].expect(t, 1, i, 1, 20_000)
 			closeBoth(t, dialed[i], accepted[i])

@@ -168,10 +168,9 @@ func TestHandlerThatTakesNothing(t *testing.T) {
 			h := &refuser{held: held, ended: make(chan error, 1)}
 			to.Handle(h)
 			s := make(told, 1)
-			from.reactor.do(func() {
-				_, err := Progress{from.reactor}.Send(from, nil, make([]byte, size), s)
-				require.NoError(t, err)
-			})
+			var err error
+			from.reactor.do(func() { _, err = Progress{from.reactor}.Send(from, nil, make([]byte, size), s) })
+			require.NoError(t, err)
 			<-held
 			require.NoError(t, from.CloseNow())
 			require.ErrorIs(t, <-h.ended, ErrPeerLost)
@@ -210,16 +209,17 @@ func TestWithdrawOfASend(t *testing.T) {
 	for range 4 {
 		s := make(told, 1)
 		senders = append(senders, s)
-		from.reactor.do(func() {
-			_, err := Progress{from.reactor}.Send(from, []byte("h"), []byte("x"), s)
-			require.NoError(t, err)
-		})
+		var err error
+		from.reactor.do(func() { _, err = Progress{from.reactor}.Send(from, []byte("h"), []byte("x"), s) })
+		require.NoError(t, err)
 	}
-	from.reactor.do(func() {
-		require.Equal(t, []Sender{senders[2], senders[3]}, Progress{from.reactor}.Waiting(from))
-	})
+	var waiting []Sender
+	from.reactor.do(func() { waiting = Progress{from.reactor}.Waiting(from) })
+	require.Equal(t, []Sender{senders[2], senders[3]}, waiting)
 	for i, s := range senders {
-		from.reactor.do(func() { require.Equal(t, i >= 2, Progress{from.reactor}.Withdraw(from, s)) })
+		var withdrawn bool
+		from.reactor.do(func() { withdrawn = Progress{from.reactor}.Withdraw(from, s) })
+		require.Equal(t, i >= 2, withdrawn)
 	}
 	_ = from.CloseNow()
 	_ = to.CloseNow()

@@ -1,6 +1,7 @@
 package efa
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,27 +17,29 @@ func TestHurry(t *testing.T) {
 	handed.callback = func(error) {}
 	handed.done.Store(true)
 	waits.done.Store(true)
+	var wrong []string
 	r.do(func() {
 		r.hasty = true // something is to be posted
-		before := func(n int) {
+		expect := func(want bool, c *call, n int, when string) {
 			for i := range n {
-				require.False(t, r.hurries(handed), "%d of %d", i, n)
+				if got := r.hurries(c); got != want {
+					wrong = append(wrong, fmt.Sprintf("%s, %d of %d: %v", when, i, n, got))
+				}
 			}
 		}
-		before(hurryAfter)
-		require.True(t, r.hurries(handed))
-		require.False(t, r.hurries(waits), "it waits for its message")
-		before(hurryAfter)
-		for range fewLeft {
-			require.True(t, r.hurries(handed))
-		}
+		expect(false, handed, hurryAfter, "at first")
+		expect(true, handed, 1, "after that")
+		expect(false, waits, 1, "it waits for its message")
+		expect(false, handed, hurryAfter, "after one that waits")
+		expect(true, handed, fewLeft, "again")
 		r.takeLeft()
-		require.True(t, r.hurries(handed), "there is one")
+		expect(true, handed, 1, "there is one")
 		r.takeLeft()
-		before(calmFor + hurryAfter)
-		require.True(t, r.hurries(handed))
+		expect(false, handed, calmFor+hurryAfter, "there was no hurry")
+		expect(true, handed, 1, "in the end")
 		r.hurry = hurry{}
 	})
+	require.Empty(t, wrong)
 	handed.free()
 	waits.free()
 	closeBoth(t, dialed, accepted)
