@@ -55,14 +55,15 @@ var rooms = map[string]room{
 	"internal/bench/suite":     {imports: "collective/schedule comm efa fabric internal/bench internal/bench/job internal/bench/report internal/sharedmemory tagged", plain: true},
 	"internal/bench/job":       {imports: "internal/bench bootstrap collective collective/operator collective/schedule comm efa fabric internal/sharedmemory", plain: true},
 	"internal/doctest":         {imports: "bootstrap comm efa", plain: true},
-	"internal/exampletest":     {imports: "fabric/fabrictest", plain: true},
+	"internal/exampletest":     {imports: "fabric/fabrictest internal/testprocess", plain: true},
 	"internal/frame":           {plain: true},
 	"internal/hosts":           {imports: "bootstrap collective collective/operator comm efa fabric internal/testenv", plain: true},
-	"internal/jobtest":         {imports: "internal/sharedmemory", plain: true},
+	"internal/jobtest":         {imports: "internal/sharedmemory internal/testprocess", plain: true},
 	"internal/keepalive":       {plain: true},
 	"internal/proof":           {plain: true},
 	"internal/sharedmemory":    {plain: true},
 	"internal/testenv":         {plain: true},
+	"internal/testprocess":     {plain: true},
 	"scripts/coverage":         {plain: true},
 	"scripts/matrix":           {imports: "fabric", plain: true},
 	"scripts/stub":             {plain: true},
@@ -72,7 +73,7 @@ var rooms = map[string]room{
 
 // testSupport may be imported by the tests of every package: bootstrap, since tests have
 // jobs too, and the simulator, since what it has of a package is held to that by its tests.
-const testSupport = "collective/schedule/cost fabric/fabrictest bootstrap bootstrap/storetest internal/exampletest internal/jobtest internal/sharedmemory internal/testenv"
+const testSupport = "collective/schedule/cost fabric/fabrictest bootstrap bootstrap/storetest internal/exampletest internal/jobtest internal/sharedmemory internal/testenv internal/testprocess"
 
 // impure is what a pure package must not import.
 const impure = "net os syscall time golang.org/x/sys/unix"

@@ -40,6 +40,7 @@ type folder struct {
 	parent, dir string // of the folder, and of the session
 	member      Member
 	nonce       string
+	began       time.Time // of rank 0: when the session did, by the file system's clock
 	peerTimeout time.Duration
 	closing     time.Duration // how long Close waits on rank 0
 	temporary   atomic.Uint64
@@ -87,6 +88,11 @@ func openFolder(ctx context.Context, parent string, m Member, peerTimeout, closi
 		if err := os.Mkdir(f.dir, 0o700); err != nil {
 			return nil, err
 		}
+		info, err := os.Stat(f.dir)
+		if err != nil {
+			return nil, err
+		}
+		f.began = info.ModTime()
 	} else if err := f.findSession(ctx); err != nil {
 		if ctx.Err() != nil {
 			err = &MissingError{Name: "file://" + parent, Ranks: []int{0}, Size: m.Size, After: time.Since(began), Err: err}
@@ -222,12 +228,19 @@ func (f *folder) callRoll(nonces []string) (all bool, err error) {
 }
 
 // tidy removes what sessions before have left: the folder is this job's, since all
-// of its ranks have said hello in it.
+// of its ranks have said hello in it. Ranks that have left may say hello for the next job
+// already, so files that are being written are removed only if they are older than the session.
 func (f *folder) tidy() {
 	names, _ := f.names(f.parent)
 	for name := range names {
-		if strings.HasPrefix(name, "t.") || strings.HasPrefix(name, "session.") && name != filepath.Base(f.dir) {
-			_ = os.RemoveAll(filepath.Join(f.parent, name))
+		path := filepath.Join(f.parent, name)
+		switch {
+		case strings.HasPrefix(name, "session.") && name != filepath.Base(f.dir):
+			_ = os.RemoveAll(path)
+		case strings.HasPrefix(name, "t."):
+			if info, err := os.Lstat(path); err == nil && info.ModTime().Before(f.began) {
+				_ = os.Remove(path)
+			}
 		}
 	}
 }
@@ -321,7 +334,12 @@ func (f *folder) leave() error {
 		if err != nil {
 			return err
 		}
-		if f.allLeft(here) || here["end"] {
+		if f.allLeft(here) {
+			// They may have come and left while convene had a nap.
+			f.tidy()
+			break
+		}
+		if here["end"] {
 			break
 		}
 		if nap.wait(ctx) != nil {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -272,6 +274,22 @@ func TestJobAfterJob(t *testing.T) {
 			}
 		})
 	})
+}
+
+// Whoever has left may say hello for the next job, while rank 0 tidies: what is being written
+// then is left alone, and what is older is not.
+func TestTidyLeavesTheNextJobAlone(t *testing.T) {
+	parent := t.TempDir()
+	older := filepath.Join(parent, "t.older.1")
+	require.NoError(t, os.WriteFile(older, nil, 0o600))
+	require.NoError(t, os.Chtimes(older, time.Time{}, time.Now().Add(-time.Hour)))
+	j, err := Join(t.Context(), optionsOf(0, 1, "file://"+parent))
+	require.NoError(t, err)
+	next := filepath.Join(parent, "t.next.1")
+	require.NoError(t, os.WriteFile(next, nil, 0o600))
+	require.NoError(t, j.Close())
+	require.NoFileExists(t, older)
+	require.FileExists(t, next)
 }
 
 func TestRankTaken(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/weft-go/weft/internal/testprocess"
 )
 
 // TestBatching takes turns with an endpoint in C that holds back what carries
@@ -18,7 +20,7 @@ func TestBatching(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for _, seed := range []string{"1", "2", "3"} {
-		out, err := exec.Command(program, seed, "20000").CombinedOutput()
+		out, err := testprocess.Command(t, program, seed, "20000").CombinedOutput()
 		if err != nil || strings.TrimSpace(string(out)) != "ok" {
 			t.Errorf("seed %s: %v\n%s", seed, err, out)
 		}

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/weft-go/weft/internal/testprocess"
 )
 
 // TestHandlers has threads start a provider at the same time: the handlers that it
@@ -17,7 +19,7 @@ func TestHandlers(t *testing.T) {
 	if out, err := compile.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	out, err := exec.Command(program, "4", "2000").CombinedOutput()
+	out, err := testprocess.Command(t, program, "4", "2000").CombinedOutput()
 	if err != nil || strings.TrimSpace(string(out)) != "ok" {
 		t.Errorf("%v\n%s", err, out)
 	}

@@ -82,6 +82,15 @@ func (c *call) Start(p progress) {
 		c.fail(p, g.failure)
 		return
 	}
+	if g.checkRefused(p); g.failure != nil {
+		c.fail(p, g.failure)
+		return
+	}
+	g.enqueue(p, c)
+}
+
+// enqueue gives a call its number, and has it begin when there is a slot.
+func (g *group) enqueue(p progress, c *call) {
 	c.number = g.next
 	g.next++
 	if len(g.waiting) == 0 {
@@ -110,6 +119,11 @@ func (g *group) begin(p progress, c *call) {
 		c.fail(p, g.failure)
 		return
 	}
+	if c.planned == refusal {
+		g.done(p, c.number, refusal)
+		c.release()
+		return
+	}
 	if c.provision != nil {
 		g.offload(p, c)
 		return
@@ -119,7 +133,7 @@ func (g *group) begin(p progress, c *call) {
 		c.fail(p, err)
 		return
 	}
-	if next := (g.rank + 1) % g.size; c.number == 0 && g.size > 1 && g.members[next].told == 0 {
+	if next := (g.rank + 1) % g.size; g.size > 1 && g.members[next].told == 0 {
 		// Ranks with other parameters may not wait for this one, and it for them in vain.
 		// Of ranks that do not all have the same, one differs from the one before it.
 		g.tell(p, next)

@@ -59,6 +59,7 @@ const (
 	ReasonClosed                          // the communicator was closed
 	ReasonMismatch                        // another rank makes another call
 	ReasonConfig                          // another rank has another Config
+	ReasonArgument                        // the call was refused there, and made elsewhere
 )
 
 func (r AbortReason) String() string {
@@ -77,6 +78,8 @@ func (r AbortReason) String() string {
 		return "another rank makes another call"
 	case ReasonConfig:
 		return "another rank has another Config"
+	case ReasonArgument:
+		return "the call was refused there"
 	}
 	return "a reason that is not known here"
 }

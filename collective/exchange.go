@@ -23,7 +23,7 @@ func newGather[T any](c *comm.Comm, send, recv []T, root int, options []Option) 
 	w := wanted[T]{kind: schedule.CollectiveGather, root: root, length: len(send), input: send}
 	if c.Rank() == root {
 		if err := checkLength("recv", len(recv), c.Size()*len(send), "the size times what send has"); err != nil {
-			return prepared{err: err}
+			return refused(c, err)
 		}
 		w.output = recv
 	}
@@ -45,7 +45,7 @@ func newScatter[T any](c *comm.Comm, send, recv []T, root int, options []Option)
 	w := wanted[T]{kind: schedule.CollectiveScatter, root: root, length: len(recv), output: recv}
 	if c.Rank() == root {
 		if err := checkLength("send", len(send), c.Size()*len(recv), "the size times what recv has"); err != nil {
-			return prepared{err: err}
+			return refused(c, err)
 		}
 		w.input = send
 	}
@@ -65,7 +65,7 @@ func Iallgather[T any](c *comm.Comm, send, recv []T, options ...Option) (*Reques
 
 func newAllgather[T any](c *comm.Comm, send, recv []T, options []Option) prepared {
 	if err := checkLength("recv", len(recv), c.Size()*len(send), "the size times what send has"); err != nil {
-		return prepared{err: err}
+		return refused(c, err)
 	}
 	return prepare(c, wanted[T]{
 		kind: schedule.CollectiveAllgather, length: len(send), input: send, output: recv,
@@ -86,10 +86,10 @@ func Ialltoall[T any](c *comm.Comm, send, recv []T, options ...Option) (*Request
 func newAlltoall[T any](c *comm.Comm, send, recv []T, options []Option) prepared {
 	length := len(send) / c.Size()
 	if err := checkLength("send", len(send), c.Size()*length, "or another multiple of the size"); err != nil {
-		return prepared{err: err}
+		return refused(c, err)
 	}
 	if err := checkLength("recv", len(recv), len(send), "as send has"); err != nil {
-		return prepared{err: err}
+		return refused(c, err)
 	}
 	return prepare(c, wanted[T]{
 		kind: schedule.CollectiveAlltoall, length: length, input: send, output: recv,

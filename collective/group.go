@@ -69,6 +69,10 @@ type group struct {
 	draining  bool // the world is about to be closed
 	stats     Stats
 	closed    bool // the communicator is
+
+	refused   attempts // which calls were, on this rank
+	forgotten uint64   // of those before it is not known any more
+	warned    bool     // another rank was refused a call that is still to come here
 }
 
 // member is what is known of a rank, and what it knows of this one.
@@ -95,8 +99,9 @@ type member struct {
 	stopped   bool   // it writes no more, after so many words
 	stoppedAt uint64
 
-	closed bool // it makes no call from released on
-	lost   error
+	refused attempts // which of its calls were, of those that are still to come here
+	closed  bool     // it makes no call from released on
+	lost    error
 }
 
 // gone is why nothing comes of a rank in a call any more, if so.
@@ -290,7 +295,7 @@ func (g *group) unasked(number uint64, planned *planned) error {
 			}
 		}
 		if !set.empty() {
-			return &MismatchError{source, planned.collective}
+			return g.mismatch(source, number, planned.collective)
 		}
 	}
 	return nil

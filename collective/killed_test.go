@@ -243,10 +243,6 @@ func (d death) play(ctx context.Context, c *comm.Comm, i int) (took time.Duratio
 			}
 		}
 	}
-	// The device has some time to let go of what it was told to write.
-	if limit := peerTimeout + letGo; took > limit {
-		return took, fmt.Errorf("%s: it took %v, more than %v: %w", k.name, took, limit, err)
-	}
 	if err := fromDeath(err); err != nil {
 		return took, fmt.Errorf("%s: %w", k.name, err)
 	}

@@ -100,7 +100,7 @@ func TestDupsComeAndGo(t *testing.T) {
 	each(t, func(t *testing.T, provider string) {
 		worlds := open(t, provider, 2)
 		count := 1000
-		if provider == "sockets" {
+		if provider == "sockets" || testing.Short() {
 			count = 300 // which take long, and are more than there are windows
 		}
 		groups := make([]weak.Pointer[group], 0, 2*count)

@@ -20,6 +20,10 @@ const letGo = 2 * time.Second
 
 // fail ends a call, as soon as nothing of the caller's is in use.
 func (c *call) fail(p progress, why error) {
+	if c.planned == refusal {
+		// Nobody waits for it.
+		return
+	}
 	c.failure = why
 	if c.window != nil {
 		// A peer may still write there.

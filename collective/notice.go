@@ -30,6 +30,8 @@ const (
 	noticeScratch
 	// noticeStopped: the sender writes no more. It has written ID words to the receiver.
 	noticeStopped
+	// noticeRefused: the sender was refused the call.
+	noticeRefused
 )
 
 // scratchApart is, in noticeReady, for Scratch that is where noticeScratch had it.
@@ -100,7 +102,7 @@ func (g *group) Notice(p progress, source int, n comm.Notice) error {
 		}
 		if number < g.released {
 			// All of a call has come before it is done: it is of one that this rank has not made.
-			g.fail(p, &MismatchError{Rank: source})
+			g.fail(p, g.mismatch(source, number, 0))
 			return nil
 		}
 		g.arrived(p, number, source, int(n.ID))
@@ -128,6 +130,8 @@ func (g *group) Notice(p progress, source int, n comm.Notice) error {
 		g.fail(p, &AbortError{int(n.Length), AbortReason(min(n.ID, 0xff))})
 	case noticeStopped:
 		from.stopped, from.stoppedAt = true, n.ID
+	case noticeRefused:
+		g.noticedRefusal(p, source, number)
 	default:
 		return fmt.Errorf("%w: kind %d", comm.ErrProtocol, n.Tag&0xff)
 	}
@@ -183,7 +187,7 @@ func (g *group) Written(p progress, word uint32) {
 	if number >= g.released+slots {
 		// All of a call has come before it is done, and nothing of one for which there is no
 		// slot yet: it is of a call that this rank has not made.
-		g.fail(p, &MismatchError{Rank: source})
+		g.fail(p, g.mismatch(source, number-wordCalls, 0))
 		return
 	}
 	put := int(word & 0xff)

@@ -30,42 +30,42 @@ func sizeOf[T any]() int { return int(unsafe.Sizeof(*new(T))) }
 func prepare[T any](c *comm.Comm, w wanted[T], options []Option) prepared {
 	input, err := operator.Bytes(w.input)
 	if err != nil {
-		return prepared{err: err}
+		return refused(c, err)
 	}
 	output, err := operator.Bytes(w.output)
 	if err != nil {
-		return prepared{err: err}
+		return refused(c, err)
 	}
 	if err := checkRoot(c, w.root); err != nil {
-		return prepared{err: err}
+		return refused(c, err)
 	}
 	if err := w.op.Err(); err != nil && combines(w.kind) {
-		return prepared{err: err}
+		return refused(c, err)
 	}
 	g, err := groupOf(c, nil)
 	if err != nil {
 		return prepared{err: err}
 	}
 	if most := mostBytes / g.size / max(sizeOf[T](), 1); w.length > most {
-		return prepared{err: &ArgumentError{"length", fmt.Sprintf("of %d elements for each of %d ranks", w.length, g.size), fmt.Sprintf("%d at most", most)}}
+		return refused(c, &ArgumentError{"length", fmt.Sprintf("of %d elements for each of %d ranks", w.length, g.size), fmt.Sprintf("%d at most", most)})
 	}
 	bytes := w.length * sizeOf[T]()
 	o, err := g.options(w.kind, bytes, sizeOf[T](), !combines(w.kind) || w.op.Commutative(), options)
 	if err != nil {
-		return prepared{err: err}
+		return refused(c, err)
 	}
 	var own *provision
 	if o.Algorithm == schedule.Provider {
 		own, o.Algorithm, err = g.provide(provision{kind: w.kind, root: w.root, length: bytes, uneven: w.uneven != nil}, w.op, options)
 		if err != nil {
-			return prepared{err: err}
+			return refused(c, err)
 		}
 	}
 	s := shape{schedule.Call{Collective: w.kind, Size: g.size, Root: w.root, Length: w.length, Options: o}, sizeOf[T](), w.uneven}
 	if len(options) > 0 && w.uneven == nil && own == nil {
 		// They may be such that there is no plan.
 		if err := s.Check(); err != nil {
-			return prepared{err: argumentError(err)}
+			return refused(c, argumentError(err))
 		}
 	}
 	call := newCall(g, s, input, output, w.op)

@@ -28,7 +28,7 @@ func newReduce[T any](c *comm.Comm, send, recv []T, op operator.Op[T], root int,
 	w := wanted[T]{kind: schedule.CollectiveReduce, root: root, length: len(send), input: send, op: op.Erased()}
 	if c.Rank() == root {
 		if err := checkLength("recv", len(recv), len(send), "as send has"); err != nil {
-			return prepared{err: err}
+			return refused(c, err)
 		}
 		w.output = recv
 	}
@@ -47,7 +47,7 @@ func Iallreduce[T any](c *comm.Comm, send, recv []T, op operator.Op[T], options 
 
 func newAllreduce[T any](c *comm.Comm, send, recv []T, op operator.Op[T], options []Option) prepared {
 	if err := checkLength("recv", len(recv), len(send), "as send has"); err != nil {
-		return prepared{err: err}
+		return refused(c, err)
 	}
 	return prepare(c, wanted[T]{
 		kind: schedule.CollectiveAllreduce, length: len(send), input: send, output: recv, op: op.Erased(),
@@ -67,7 +67,7 @@ func IreduceScatter[T any](c *comm.Comm, send, recv []T, op operator.Op[T], opti
 
 func newReduceScatter[T any](c *comm.Comm, send, recv []T, op operator.Op[T], options []Option) prepared {
 	if err := checkLength("send", len(send), c.Size()*len(recv), "the size times what recv has"); err != nil {
-		return prepared{err: err}
+		return refused(c, err)
 	}
 	return prepare(c, wanted[T]{
 		kind: schedule.CollectiveReduceScatter, length: len(recv), input: send, output: recv, op: op.Erased(),

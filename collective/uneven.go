@@ -57,10 +57,10 @@ func newAllgatherv[T any](c *comm.Comm, send, recv []T, blocks Blocks, options [
 // has not.
 func prepareBlocks[T any](c *comm.Comm, w wanted[T], here bool, blocks Blocks, options []Option, plan func(schedule.Options) (schedule.Plan, error)) prepared {
 	if err := checkBlocks(c, "recv", len(w.output), here, blocks); err != nil {
-		return prepared{err: err}
+		return refused(c, err)
 	}
 	if err := checkLength("send", len(w.input), blocks.Counts[c.Rank()], "as the rank's block"); err != nil {
-		return prepared{err: err}
+		return refused(c, err)
 	}
 	w.uneven = &uneven{alike: blocks, output: &blocks}
 	return prepareUneven(c, w, options, plan)
@@ -82,10 +82,10 @@ func newScatterv[T any](c *comm.Comm, send []T, blocks Blocks, recv []T, root in
 		send = nil
 	}
 	if err := checkBlocks(c, "send", len(send), c.Rank() == root, blocks); err != nil {
-		return prepared{err: err}
+		return refused(c, err)
 	}
 	if err := checkLength("recv", len(recv), blocks.Counts[c.Rank()], "as the rank's block"); err != nil {
-		return prepared{err: err}
+		return refused(c, err)
 	}
 	w := wanted[T]{kind: schedule.CollectiveScatter, root: root, input: send, output: recv, uneven: &uneven{alike: blocks}}
 	return prepareUneven(c, w, options, func(o schedule.Options) (schedule.Plan, error) {
@@ -105,10 +105,10 @@ func IreduceScatterv[T any](c *comm.Comm, send, recv []T, counts []int, op opera
 
 func newReduceScatterv[T any](c *comm.Comm, send, recv []T, counts []int, op operator.Op[T], options []Option) prepared {
 	if err := checkBlocks(c, "send", len(send), true, Blocks{Counts: counts}); err != nil {
-		return prepared{err: err}
+		return refused(c, err)
 	}
 	if err := checkLength("recv", len(recv), counts[c.Rank()], "the rank's count"); err != nil {
-		return prepared{err: err}
+		return refused(c, err)
 	}
 	w := wanted[T]{kind: schedule.CollectiveReduceScatter, input: send, output: recv, op: op.Erased(), uneven: &uneven{alike: Blocks{Counts: counts}}}
 	return prepareUneven(c, w, options, func(o schedule.Options) (schedule.Plan, error) {
@@ -131,13 +131,13 @@ func Ialltoallv[T any](c *comm.Comm, send []T, sent Blocks, recv []T, received B
 
 func newAlltoallv[T any](c *comm.Comm, send []T, sent Blocks, recv []T, received Blocks, options []Option) prepared {
 	if err := checkBlocks(c, "send", len(send), true, sent); err != nil {
-		return prepared{err: err}
+		return refused(c, err)
 	}
 	if err := checkBlocks(c, "recv", len(recv), true, received); err != nil {
-		return prepared{err: err}
+		return refused(c, err)
 	}
 	if err := checkLength("the block of recv for the rank itself", received.Counts[c.Rank()], sent.Counts[c.Rank()], "as that of send"); err != nil {
-		return prepared{err: err}
+		return refused(c, err)
 	}
 	w := wanted[T]{kind: schedule.CollectiveAlltoall, input: send, output: recv}
 	w.uneven = &uneven{output: &received, pairs: &pairs{sent: sent.Counts, received: spansOf(received)}}
@@ -186,7 +186,7 @@ func prepareUneven[T any](c *comm.Comm, w wanted[T], options []Option, plan func
 	var err error
 	if w.uneven.plan, err = plan(p.call.shape.Options); err != nil {
 		p.call.release()
-		return prepared{err: argumentError(err)}
+		return refused(c, argumentError(err))
 	}
 	return p
 }

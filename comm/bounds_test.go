@@ -98,7 +98,10 @@ func TestUnexpectedIsBounded(t *testing.T) {
 func TestManyIsends(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		zero, one, limit := b.pair(t)
-		const count = 2000
+		count := 2000
+		if testing.Short() {
+			count = 500
+		}
 		var requests []Request
 		size := func(i int) int {
 			if i%10 == 0 {

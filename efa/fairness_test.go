@@ -29,7 +29,8 @@ func TestFloodLeavesOthersTheirShare(t *testing.T) {
 		flood       = 3000
 	)
 	each(t, func(t *testing.T, b *bed) {
-		from, to := b.open(t, Config{}), b.open(t, Config{})
+		// Of few windows each, one more or less would be a good part of a share.
+		from, to := b.open(t, Config{WindowMessages: 32}), b.open(t, Config{WindowMessages: 32})
 		var dialed, accepted [connections]*Conn
 		for i := range connections {
 			dialed[i], accepted[i] = join(t, from, to)

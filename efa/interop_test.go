@@ -17,6 +17,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weft-go/weft/internal/testprocess"
 )
 
 // foreigner is testdata/interop at work: a program in C that knows libfabric and
@@ -46,7 +48,7 @@ func buildStranger(t *testing.T, flags ...string) (program string) {
 func start(t *testing.T, program, provider string, local, remote, first uint32) *foreigner {
 	t.Helper()
 	s := &foreigner{t: t, lines: make(chan string, 10000)}
-	s.process = exec.Command(program, provider, fmt.Sprint(local), fmt.Sprint(remote), fmt.Sprint(first))
+	s.process = testprocess.Command(t, program, provider, fmt.Sprint(local), fmt.Sprint(remote), fmt.Sprint(first))
 	// What libfabric keeps for good is not a leak of the program's.
 	s.process.Env = append(os.Environ(), "ASAN_OPTIONS=detect_leaks=0", "UBSAN_OPTIONS=print_stacktrace=1")
 	s.process.Stderr = os.Stderr

@@ -89,7 +89,7 @@ func TestHostVanishes(t *testing.T) {
 				testenv.Need(t, "a network of its own", errors.New("that needs root"))
 			}
 			givesBack(t)
-			peer := startProcessIn(t, &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET}, "peer", b.Provider, "0.0.0.0:0", "wait")
+			peer := startProcessIn(t, func(a *syscall.SysProcAttr) { a.Cloneflags = unix.CLONE_NEWNET }, "peer", b.Provider, "0.0.0.0:0", "wait")
 			a := goAway(t, peer.Process.Pid)
 			peer.order(t, "listen")
 			_, port, err := net.SplitHostPort(peer.hear(t, "listening"))

@@ -17,6 +17,7 @@ import (
 
 	"github.com/weft-go/weft/fabric/fabrictest"
 	"github.com/weft-go/weft/internal/sharedmemory"
+	"github.com/weft-go/weft/internal/testprocess"
 )
 
 // A test that needs a second process runs this binary again, in a role: a
@@ -59,12 +60,14 @@ func startProcess(t *testing.T, role string, arguments ...string) *process {
 }
 
 // startProcessIn starts it in namespaces of its own, say.
-func startProcessIn(t *testing.T, system *syscall.SysProcAttr, role string, arguments ...string) *process {
+func startProcessIn(t *testing.T, apart func(*syscall.SysProcAttr), role string, arguments ...string) *process {
 	t.Helper()
-	p := &process{Cmd: exec.Command(os.Args[0], "-test.run=^$"), ended: make(chan struct{})}
+	p := &process{Cmd: testprocess.Command(t, os.Args[0], "-test.run=^$"), ended: make(chan struct{})}
 	p.Env = append(os.Environ(), roleVariable+"="+role+"\n"+strings.Join(arguments, "\n"))
 	p.Stderr = &p.stderr
-	p.SysProcAttr = system
+	if apart != nil {
+		apart(p.SysProcAttr)
+	}
 	var err error
 	p.orders, err = p.StdinPipe()
 	require.NoError(t, err)

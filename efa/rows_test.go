@@ -176,7 +176,10 @@ func TestTwoConnectionsFromZero(t *testing.T) {
 func TestManyPeers(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		to := b.open(t, Config{})
-		const peers = 64
+		peers := 64
+		if testing.Short() {
+			peers = 20
+		}
 		var all sync.WaitGroup
 		for k := range peers {
 			from := b.open(t, Config{})

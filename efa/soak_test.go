@@ -82,6 +82,9 @@ type soakReport struct {
 
 func TestSoak(t *testing.T) {
 	s := soak{Connections: 1000, Messages: 100}
+	if testing.Short() {
+		s = soak{Connections: 300, Messages: 30}
+	}
 	s.Connections = testenv.Setting(t, "SOAK_CONNECTIONS", s.Connections, strconv.Atoi)
 	s.Messages = testenv.Setting(t, "SOAK_MESSAGES", s.Messages, strconv.Atoi)
 	s.Time = testenv.Setting(t, "SOAK_TIME", s.Time, time.ParseDuration)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/weft-go/weft/fabric"
 	"github.com/weft-go/weft/internal/testenv"
+	"github.com/weft-go/weft/internal/testprocess"
 )
 
 // Each configuration of an address vector is one that the provider has, and then it
@@ -174,7 +174,7 @@ func TestAddressVectorOfTwoProcesses(t *testing.T) {
 		me, _ := c.endpoint(t, infos[0], fabric.Bindings{Vector: v, Events: c.events})
 		insert(t, v, me.e)
 
-		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$", "-test.v", "-test.timeout=1m")
+		child := testprocess.Command(t, os.Args[0], "-test.run=^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$", "-test.v", "-test.timeout=1m")
 		child.Env = append(os.Environ(), sharedVector+"="+name)
 		var said strings.Builder
 		child.Stdout, child.Stderr = &said, &said

@@ -3,12 +3,13 @@ package fabric_test
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weft-go/weft/internal/testprocess"
 )
 
 // alone says to a process of this program that it is there for one test.
@@ -21,7 +22,7 @@ func inProcess(t *testing.T, test func(t *testing.T)) {
 		test(t)
 		return
 	}
-	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$", "-test.v", "-test.count=1", "-test.timeout=2m")
+	child := testprocess.Command(t, os.Args[0], "-test.run=^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$", "-test.v", "-test.count=1", "-test.timeout=2m")
 	child.Env = append(os.Environ(), alone+"=1")
 	said, err := child.CombinedOutput()
 	left, _ := filepath.Glob(fmt.Sprintf("/dev/shm/%d:*", child.Process.Pid))

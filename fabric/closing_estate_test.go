@@ -97,6 +97,9 @@ func (e *estate) shuffled() []int { return e.random.Perm(len(e.things)) }
 // of a test of its own.
 func inOrders(t *testing.T, count int, build func(e *estate)) {
 	t.Helper()
+	if testing.Short() {
+		count /= 4
+	}
 	run := func(t *testing.T, i int, order func(e *estate) []int) {
 		e := &estate{t: t, random: rand.New(rand.NewPCG(uint64(i), 7))}
 		build(e)

@@ -135,7 +135,11 @@ func TestClosePortInFlight(t *testing.T) {
 		run(t, 0)
 		run(t, 1)
 		before := processHas(t)
-		for i := range uint64(20) {
+		seeds := uint64(20)
+		if testing.Short() {
+			seeds = 5
+		}
+		for i := range seeds {
 			if !t.Run(strconv.FormatUint(i, 10), func(t *testing.T) { run(t, i) }) {
 				return
 			}

@@ -21,6 +21,7 @@ import (
 	"github.com/weft-go/weft/fabric"
 	"github.com/weft-go/weft/fabric/fabrictest"
 	"github.com/weft-go/weft/internal/testenv"
+	"github.com/weft-go/weft/internal/testprocess"
 )
 
 // A program opens, uses and closes whatever there is, in whatever order. Each step
@@ -50,30 +51,35 @@ func TestClosePrograms(t *testing.T) {
 		t.Run(provider, func(t *testing.T) {
 			_, err := fabric.Discover(fabric.Hints{Provider: provider, Source: sourceOn(provider), MemoryMode: everyMemoryMode})
 			testenv.Need(t, provider, err)
-			c := &closingProcess{provider: provider}
-			defer func() { _ = c.end() }()
+			c := &closingProcess{t: t, provider: provider}
+			defer func() { _ = c.end() }() // if it was not before
 			rapid.Check(t, func(t *rapid.T) {
 				said, err := c.run(rapid.SliceOfN(rapid.Uint32(), 1, 80).Draw(t, "steps"))
 				if err != nil {
 					t.Fatalf("%v after\n%s", err, said)
 				}
 			})
+			require.NoError(t, c.end(), "%s%s", &c.rest, &c.errors)
 		})
 	}
 }
 
 // closingProcess runs programs, until one fails.
 type closingProcess struct {
+	t        *testing.T
 	provider string
 	command  *exec.Cmd // nil while there is none
 	programs io.WriteCloser
 	said     *bufio.Reader
+	rest     bytes.Buffer // of what it said, after the last program
 	errors   bytes.Buffer
 }
 
 func (c *closingProcess) start() error {
+	c.rest.Reset()
 	c.errors.Reset()
-	c.command = exec.Command(os.Args[0], "-test.run=^TestClosePrograms$", "-test.count=1", "-test.timeout=10m")
+	// As long as the programs have: each has its own time.
+	c.command = testprocess.Command(c.t, os.Args[0], "-test.run=^TestClosePrograms$", "-test.count=1", "-test.timeout=0")
 	c.command.Env = append(os.Environ(), closer+"="+c.provider)
 	if c.provider != "efa" || fabric.LibraryVersion().Major >= 2 {
 		// What libfabric has freed is no longer what it was. fi_close of efa's endpoints
@@ -126,7 +132,7 @@ func (c *closingProcess) end() error {
 		return nil
 	}
 	_ = c.programs.Close()
-	_, _ = io.Copy(io.Discard, c.said)
+	_, _ = io.Copy(&c.rest, c.said)
 	err := c.command.Wait()
 	left, _ := filepath.Glob(fmt.Sprintf("/dev/shm/%d:*", c.command.Process.Pid))
 	for _, file := range left {

@@ -195,7 +195,7 @@ const waitSlice = 20 * time.Millisecond
 // Wait returns when the counter has reached the threshold. It returns an error
 // with Errno FI_EAVAIL as soon as there are failures that neither an earlier
 // Wait nor Errors has told, even if the threshold is reached; net.ErrClosed when
-// the counter is closed meanwhile; and ctx.Err() when ctx is done.
+// the counter is closed meanwhile; and the cause of ctx when that is done.
 //
 // Where the provider can block it does, in slices, and a thread with it;
 // elsewhere the counter is read again and again with naps in between. Either way
@@ -220,8 +220,8 @@ func (c *Counter) Wait(ctx context.Context, threshold uint64) error {
 		if done {
 			return nil
 		}
-		if err := ctx.Err(); err != nil {
-			return err
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
 		slice := waitSlice
 		if deadline, ok := ctx.Deadline(); ok {

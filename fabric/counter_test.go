@@ -2,6 +2,7 @@ package fabric_test
 
 import (
 	"context"
+	"errors"
 	"net"
 	"syscall"
 	"testing"
@@ -103,10 +104,11 @@ func TestCounterWaitEnds(t *testing.T) {
 		})
 		t.Run("by the context", func(t *testing.T) {
 			c := openCounter(t, s.domain)
-			ctx, cancel := context.WithCancel(t.Context())
+			ctx, cancel := context.WithCancelCause(t.Context())
 			ended := wait(ctx, c)
-			cancel()
-			require.ErrorIs(t, <-ended, context.Canceled)
+			why := errors.New("the program ends")
+			cancel(why)
+			require.Equal(t, why, <-ended)
 		})
 		t.Run("by Close", func(t *testing.T) {
 			c, err := s.domain.OpenCounter()

@@ -117,7 +117,7 @@ func (p pendingEvent) stale() bool {
 const eventSlice = 20 * time.Millisecond
 
 // ReadWait is Read that waits for an event until the context is done, whose
-// error it then returns. The thread is blocked meanwhile, in slices: Close of
+// cause it then returns. The thread is blocked meanwhile, in slices: Close of
 // the queue ends the wait with net.ErrClosed.
 //
 // Implements: ssize_t fi_eq_sread(...)
@@ -130,8 +130,8 @@ func (q *EventQueue) ReadWait(ctx context.Context) (Event, error) {
 		if ok || err != nil {
 			return event, err
 		}
-		if err := ctx.Err(); err != nil {
-			return nil, err
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
 		}
 		slice := eventSlice
 		if deadline, ok := ctx.Deadline(); ok {

@@ -2,6 +2,7 @@ package fabric_test
 
 import (
 	"context"
+	"errors"
 	"net"
 	"testing"
 
@@ -31,6 +32,20 @@ func eachEventQueue(t *testing.T, test func(t *testing.T, q *fabric.EventQueue))
 func TestEventQueueDoesNotAllocate(t *testing.T) {
 	eachEventQueue(t, func(t *testing.T, q *fabric.EventQueue) {
 		require.Zero(t, testing.AllocsPerRun(100, func() { _, _, _ = q.Read() }))
+	})
+}
+
+func TestEventQueueContextEndsWait(t *testing.T) {
+	eachEventQueue(t, func(t *testing.T, q *fabric.EventQueue) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		why := errors.New("the program ends")
+		ended := make(chan error)
+		go func() {
+			_, err := q.ReadWait(ctx)
+			ended <- err
+		}()
+		cancel(why)
+		require.Equal(t, why, <-ended)
 	})
 }
 

@@ -3,13 +3,13 @@ package fabric_test
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/weft-go/weft/fabric"
+	"github.com/weft-go/weft/internal/testprocess"
 )
 
 const logChild = "WEFT_TEST_LOG_CHILD"
@@ -23,7 +23,7 @@ func TestLogLevelAtRunTime(t *testing.T) {
 	}
 	self, err := os.Executable()
 	require.NoError(t, err)
-	child := exec.CommandContext(t.Context(), self, "-test.run=^TestLogLevelAtRunTime$", "-test.count=1")
+	child := testprocess.Command(t, self, "-test.run=^TestLogLevelAtRunTime$", "-test.count=1")
 	child.Env = append(os.Environ(), logChild+"=1")
 	output, err := child.CombinedOutput()
 	require.NoError(t, err, "%s", output)

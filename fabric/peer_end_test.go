@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/weft-go/weft/fabric"
 	"github.com/weft-go/weft/internal/testenv"
+	"github.com/weft-go/weft/internal/testprocess"
 )
 
 const strewer = "WEFT_TEST_STREWER"
@@ -60,7 +60,7 @@ func peerEnds(t *testing.T, info *fabric.Info, provider string, killed bool, ran
 	name, err := a.e.Name()
 	require.NoError(t, err)
 
-	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestPeerEndsAmidMessages$", "-test.count=1")
+	child := testprocess.Command(t, os.Args[0], "-test.run=^TestPeerEndsAmidMessages$", "-test.count=1")
 	child.Env = append(os.Environ(), fmt.Sprintf("%s=%s %s %d", strewer, provider, hex.EncodeToString(name), random.Uint32()))
 	var said bytes.Buffer
 	child.Stderr = &said

@@ -21,6 +21,7 @@ import (
 	"github.com/weft-go/weft/fabric"
 	"github.com/weft-go/weft/internal/sharedmemory"
 	"github.com/weft-go/weft/internal/testenv"
+	"github.com/weft-go/weft/internal/testprocess"
 )
 
 // noticeLimit is within what time a side must have noticed that the other one
@@ -37,7 +38,7 @@ type process struct {
 
 func start(t *testing.T, args ...string) *process {
 	t.Helper()
-	return startCommand(t, exec.Command("weft", args...))
+	return startCommand(t, testprocess.Command(t, "weft", args...))
 }
 
 func startCommand(t *testing.T, command *exec.Cmd) *process {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/weft-go/weft/cmd/weft/internal/doctor"
 	"github.com/weft-go/weft/internal/testenv"
+	"github.com/weft-go/weft/internal/testprocess"
 )
 
 // diagnose runs weft doctor --json with more settings, and returns what it says, of which
@@ -69,19 +70,19 @@ func needBare(t *testing.T) {
 // the command is run.
 func TestDoctorWithoutDevice(t *testing.T) {
 	needBare(t)
-	r := diagnose(t, exec.Command("weft", "doctor"))
+	r := diagnose(t, testprocess.Command(t, "weft", "doctor"))
 	require.False(t, r.Usable)
 	require.Equal(t, doctor.NoDevice, r.Findings[0].Kind)
 	require.Equal(t, doctor.Problem, r.Severity)
 	require.Equal(t, "sockets", foundOf(t, r, doctor.DeprecatedProvider).Found)
 
-	r = diagnose(t, exec.Command("weft", "doctor"), "FI_PROVIDER=nosuch")
+	r = diagnose(t, testprocess.Command(t, "weft", "doctor"), "FI_PROVIDER=nosuch")
 	require.Equal(t, "FI_PROVIDER=nosuch; libfabric has no nosuch", foundOf(t, r, doctor.Filtered).Found)
 
-	r = diagnose(t, exec.Command("weft", "doctor"), "FI_UNIVERSE_SISE=8")
+	r = diagnose(t, testprocess.Command(t, "weft", "doctor"), "FI_UNIVERSE_SISE=8")
 	require.Equal(t, "FI_UNIVERSE_SISE=8", foundOf(t, r, doctor.UnknownName).Found)
 
-	text := exec.Command("weft", "doctor")
+	text := testprocess.Command(t, "weft", "doctor")
 	var stdout, stderr bytes.Buffer
 	text.Stdout, text.Stderr = &stdout, &stderr
 	var exit *exec.ExitError
@@ -93,18 +94,18 @@ func TestDoctorWithoutDevice(t *testing.T) {
 
 // The settings and limits of another process are looked at by its number.
 func TestDoctorOfProcess(t *testing.T) {
-	other := exec.Command("sleep", "3600")
+	other := testprocess.Command(t, "sleep", "3600")
 	other.Env = append(os.Environ(), "FI_PROVIDER=udp")
 	require.NoError(t, other.Start())
 	defer func() {
 		require.NoError(t, other.Process.Kill())
 		_ = other.Wait() // it was killed
 	}()
-	r := diagnose(t, exec.Command("weft", "doctor", "--pid", strconv.Itoa(other.Process.Pid)))
+	r := diagnose(t, testprocess.Command(t, "weft", "doctor", "--pid", strconv.Itoa(other.Process.Pid)))
 	require.Equal(t, "FI_PROVIDER=udp", foundOf(t, r, doctor.Filtered).Found)
 	require.Equal(t, doctor.Problem, r.Severity)
 
-	said, err := exec.Command("weft", "doctor", "--pid", "999999999").CombinedOutput()
+	said, err := testprocess.Command(t, "weft", "doctor", "--pid", "999999999").CombinedOutput()
 	var exit *exec.ExitError
 	require.ErrorAs(t, err, &exit)
 	require.Equal(t, exitFailed, exit.ExitCode())
@@ -131,15 +132,15 @@ func TestDoctorOfUser(t *testing.T) {
 func TestDoctorOnEachProvider(t *testing.T) {
 	onEachProvider(t, func(t *testing.T, provider string) {
 		if provider != "efa" {
-			r := diagnose(t, exec.Command("weft", "doctor"), "FI_PROVIDER="+provider)
+			r := diagnose(t, testprocess.Command(t, "weft", "doctor"), "FI_PROVIDER="+provider)
 			require.Equal(t, "FI_PROVIDER="+provider, foundOf(t, r, doctor.Filtered).Found)
 			require.Equal(t, doctor.Problem, r.Severity)
 			return
 		}
-		r := diagnose(t, exec.Command("weft", "doctor"))
+		r := diagnose(t, testprocess.Command(t, "weft", "doctor"))
 		require.True(t, r.Usable)
 		require.Less(t, r.Severity, doctor.Problem, r.Findings)
-		r = diagnose(t, exec.Command("weft", "doctor"), "FI_PROVIDER=nosuch")
+		r = diagnose(t, testprocess.Command(t, "weft", "doctor"), "FI_PROVIDER=nosuch")
 		require.False(t, r.Usable)
 		require.Equal(t, doctor.Problem, foundOf(t, r, doctor.Filtered).Severity)
 	})

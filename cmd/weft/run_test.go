@@ -19,6 +19,7 @@ import (
 
 	"github.com/weft-go/weft/bootstrap"
 	"github.com/weft-go/weft/internal/testenv"
+	"github.com/weft-go/weft/internal/testprocess"
 )
 
 // playMember is a program that joins its job and prints what the ranks tell each
@@ -236,7 +237,7 @@ func TestRunCannotPrint(t *testing.T) {
 	require.NoError(t, err)
 	defer full.Close()
 	var said strings.Builder
-	c := exec.Command("weft", "run", "-n", "2", "--", "sh", "-c", "while echo line; do sleep 0.01; done")
+	c := testprocess.Command(t, "weft", "run", "-n", "2", "--", "sh", "-c", "while echo line; do sleep 0.01; done")
 	c.Stdout, c.Stderr = full, &said
 	err = c.Run()
 	var exit *exec.ExitError

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weft-go/weft/internal/testenv"
+	"github.com/weft-go/weft/internal/testprocess"
 )
 
 // weftOf returns a weft that another user can run, and a folder for all.
@@ -27,9 +28,9 @@ func weftOf(t *testing.T, user uint32) (command func(args ...string) *exec.Cmd, 
 	path = filepath.Join(dir, "weft")
 	require.NoError(t, os.WriteFile(path, program, 0o755))
 	return func(args ...string) *exec.Cmd {
-		c := exec.Command(path, args...)
+		c := testprocess.Command(t, path, args...)
 		c.Dir = dir
-		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user}}
+		c.SysProcAttr.Credential = &syscall.Credential{Uid: user, Gid: user}
 		return c
 	}, dir
 }
@@ -49,8 +50,8 @@ func TestSharedMemoryOfAnotherUser(t *testing.T) {
 	recv := []string{"recv", "--dir", dir, "--listen", "127.0.0.1:0", "--provider", "shm"}
 	send := []string{"send", "--provider", "shm", file}
 	for name, c := range map[string]struct{ receiver, sender func(...string) *exec.Cmd }{
-		"receiver": {command, func(args ...string) *exec.Cmd { return exec.Command("weft", args...) }},
-		"sender":   {func(args ...string) *exec.Cmd { return exec.Command("weft", args...) }, command},
+		"receiver": {command, func(args ...string) *exec.Cmd { return testprocess.Command(t, "weft", args...) }},
+		"sender":   {func(args ...string) *exec.Cmd { return testprocess.Command(t, "weft", args...) }, command},
 	} {
 		t.Run(name, func(t *testing.T) {
 			receiver := startCommand(t, c.receiver(recv...))

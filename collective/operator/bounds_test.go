@@ -61,8 +61,9 @@ func boundsChecks(t *testing.T, dir string) (f findings) {
 	testenv.Need(t, "go", err)
 	build := exec.CommandContext(t.Context(), "go", "build", "-gcflags=-d=ssa/check_bce", ".")
 	build.Dir = dir
-	// Not what the tests are built with, or all that this needs would be built again.
-	build.Env = append(os.Environ(), "GOEXPERIMENT=", "GOFLAGS=", "GOWORK=off")
+	// Without the experiments of the tests, but with their flags: all that this needs would be
+	// built again without these.
+	build.Env = append(os.Environ(), "GOEXPERIMENT=", "GOWORK=off")
 	out, err := build.CombinedOutput()
 	var failed *exec.ExitError
 	if errors.As(err, &failed) {

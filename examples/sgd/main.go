@@ -67,7 +67,7 @@ func run(ctx context.Context, epochs int, check bool, provider, address string) 
 		return collective.Allreduce(ctx, world, mine, all, operator.Sum[float64]())
 	}
 	report := func(epoch int, loss float64) {
-		if world.Rank() == 0 && (epoch%50 == 0 || epoch == epochs) {
+		if world.Rank() == 0 && (epoch == 1 || epoch%50 == 0 || epoch == epochs) {
 			fmt.Printf("epoch %d: loss %.4f\n", epoch, loss)
 		}
 	}

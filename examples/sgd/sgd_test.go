@@ -17,6 +17,7 @@ import (
 
 	"github.com/weft-go/weft/fabric/fabrictest"
 	"github.com/weft-go/weft/internal/testenv"
+	"github.com/weft-go/weft/internal/testprocess"
 )
 
 // The example, as its comment says it is started: the loss falls, and the parameters are
@@ -36,13 +37,16 @@ func TestTrainingByFourRanks(t *testing.T) {
 				// Its threads share two cores with those of three more ranks.
 				epochs = "10"
 			}
-			job := exec.Command(filepath.Join(bin, "weft"), "run", "-n", "4", "--",
+			job := testprocess.Command(t, filepath.Join(bin, "weft"), "run", "-n", "4", "--",
 				filepath.Join(bin, "sgd"), "-check", "-epochs", epochs, "-provider", provider)
 			out := output(t, job, provider)
 			found := losses.FindAllStringSubmatch(out, -1)
-			require.NotEmpty(t, found, "%s", out)
+			require.GreaterOrEqual(t, len(found), 2, "%s", out)
+			first, err := strconv.ParseFloat(found[0][1], 64)
+			require.NoError(t, err)
 			loss, err := strconv.ParseFloat(found[len(found)-1][1], 64)
 			require.NoError(t, err)
+			require.Less(t, loss, first, "%s", out)
 			// Who guesses has 0.69.
 			require.Less(t, loss, 0.69, "%s", out)
 		})

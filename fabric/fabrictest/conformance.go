@@ -85,9 +85,10 @@ var areas = []area{
 //
 // A case that the provider cannot run is skipped, with the provider's own answer
 // for a reason. That the provider is missing altogether is a skip too, and a
-// failure where the environment variable WEFT_REQUIRE names it. A case that is a known deviation is run too, unless that is not safe,
-// and skipped if it fails; one that passes is a failure, for then the deviation
-// is no longer one.
+// failure where the environment variable WEFT_REQUIRE names it. A case that is a
+// known deviation is run too, unless that is not safe, and skipped if it fails as
+// it is known to; one that passes is a failure, for then the deviation is no
+// longer one, and so is one that fails otherwise.
 //
 // All endpoints are in this process and on one device, and what they post is
 // registered where the provider asks for that. The package's TestMain should call

@@ -29,6 +29,14 @@ func TestDeviations(t *testing.T) {
 	require.True(t, r.allSkipped())
 	require.Contains(t, strings.Join(r.said(), "\n"), "sockets deviates: it counts one byte too many (libfabric "+fabric.LibraryVersion().String()+")")
 
+	// It must say what it is known to say.
+	lines := strings.Join(r.said(), "\n")
+	r = try(t, "rdm/untagged", lie, with(Deviation{Case: "rdm/untagged", Says: []string{"no such words", lines[:8]}}))
+	require.False(t, r.Failed(), "%q", r.said())
+	r = try(t, "rdm/untagged", lie, with(Deviation{Case: "rdm/untagged", Says: []string{"no such words"}}))
+	require.True(t, r.Failed(), "%q", r.said())
+	require.Contains(t, strings.Join(r.said(), "\n"), "but not as a deviation")
+
 	r = try(t, "rdm/untagged", nil, with(Deviation{Case: "rdm/*"}))
 	require.True(t, r.Failed())
 	require.Contains(t, strings.Join(r.said(), "\n"), "rdm/untagged passes with libfabric")
@@ -95,6 +103,7 @@ func TestKnownDeviations(t *testing.T) {
 	for provider, list := range known {
 		for _, d := range list {
 			require.NotEmpty(t, d.Reason, provider)
+			require.True(t, d.Untried || len(d.Says) > 0, "%s: %s: any failure would do", provider, d.Case)
 			found := false
 			for _, name := range names {
 				covered, err := path.Match(d.Case, name)

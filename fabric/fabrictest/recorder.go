@@ -21,6 +21,7 @@ type recorder struct {
 	mu              sync.Mutex
 	failed, skipped bool
 	lines           []string
+	faults          []string
 	cleanups        []func()
 	children        []*recorder
 }
@@ -71,11 +72,20 @@ func (r *recorder) run(name string, run func(tb testing.TB)) {
 
 // said is what the test and those within it have said.
 func (r *recorder) said() []string {
+	return r.all(func(r *recorder) []string { return r.lines })
+}
+
+// failures is what the test and those within it have said as they failed.
+func (r *recorder) failures() []string {
+	return r.all(func(r *recorder) []string { return r.faults })
+}
+
+func (r *recorder) all(of func(*recorder) []string) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	lines := slices.Clone(r.lines)
+	lines := slices.Clone(of(r))
 	for _, c := range r.children {
-		lines = append(lines, c.said()...)
+		lines = append(lines, c.all(of)...)
 	}
 	return lines
 }
@@ -89,6 +99,14 @@ func (r *recorder) note(line string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.lines = append(r.lines, strings.TrimRight(line, "\n"))
+}
+
+func (r *recorder) fault(line string) {
+	r.note(line)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failed = true
+	r.faults = append(r.faults, line)
 }
 
 func (r *recorder) Name() string             { return r.name }
@@ -134,24 +152,17 @@ func (r *recorder) SkipNow() {
 func (r *recorder) Log(args ...any)                 { r.note(fmt.Sprintln(args...)) }
 func (r *recorder) Logf(format string, args ...any) { r.note(fmt.Sprintf(format, args...)) }
 
-func (r *recorder) Error(args ...any) {
-	r.Log(args...)
-	r.Fail()
-}
-
-func (r *recorder) Errorf(format string, args ...any) {
-	r.Logf(format, args...)
-	r.Fail()
-}
+func (r *recorder) Error(args ...any)                 { r.fault(fmt.Sprintln(args...)) }
+func (r *recorder) Errorf(format string, args ...any) { r.fault(fmt.Sprintf(format, args...)) }
 
 func (r *recorder) Fatal(args ...any) {
-	r.Log(args...)
-	r.FailNow()
+	r.Error(args...)
+	runtime.Goexit()
 }
 
 func (r *recorder) Fatalf(format string, args ...any) {
-	r.Logf(format, args...)
-	r.FailNow()
+	r.Errorf(format, args...)
+	runtime.Goexit()
 }
 
 func (r *recorder) Skip(args ...any) {

@@ -52,7 +52,8 @@ func (t *trial) sub(name string, run func(t *trial)) {
 	}
 }
 
-// begin runs the case, if it is no deviation. A deviation must fail.
+// begin runs the case, if it is no deviation. A deviation must fail, and as it
+// is known to.
 func (t *trial) begin(run func(t *trial)) {
 	d := t.deviation()
 	if d == nil {
@@ -74,6 +75,8 @@ func (t *trial) begin(run func(t *trial)) {
 		t.Log(line)
 	}
 	switch {
+	case r.Failed() && !d.explains(r.failures()):
+		t.Errorf("%s fails with libfabric %s, but not as a deviation that says %q: %s", t.name, fabric.LibraryVersion(), d.Says, d.Reason)
 	case r.Failed():
 		testenv.Need(t, what, reason)
 	case r.allSkipped():

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/weft-go/weft/fabric/fabrictest"
+	"github.com/weft-go/weft/internal/testprocess"
 )
 
 // variable has a process of the test's binary be the example.
@@ -37,11 +37,11 @@ func OnProviders(t *testing.T, test func(t *testing.T, provider string)) {
 	}
 }
 
-// Command is the example with arguments. It is killed when the test ends.
+// Command is the example with arguments. It is ended with the test, or when it takes too long.
 func Command(t *testing.T, arguments ...string) *exec.Cmd {
-	p := exec.CommandContext(t.Context(), os.Args[0], arguments...)
+	t.Helper()
+	p := testprocess.Command(t, os.Args[0], arguments...)
 	p.Env = append(os.Environ(), variable+"=1")
-	p.WaitDelay = 10 * time.Second
 	return p
 }
 
@@ -52,8 +52,6 @@ func Serve(t *testing.T, arguments ...string) (address string) {
 	p := Command(t, arguments...)
 	var complaints bytes.Buffer
 	p.Stderr = &complaints
-	// The test's context ends before its cleanups begin.
-	p.Cancel = func() error { return p.Process.Signal(syscall.SIGTERM) }
 	out, err := p.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -65,6 +63,7 @@ func Serve(t *testing.T, arguments ...string) (address string) {
 	first, _ := lines.ReadString('\n')
 	words := strings.Fields(first)
 	t.Cleanup(func() {
+		_ = p.Process.Signal(syscall.SIGTERM) // it may have ended by itself
 		_, _ = lines.WriteTo(os.Stderr)
 		if err := p.Wait(); p.ProcessState.ExitCode() != 0 {
 			t.Errorf("the server ended with %v:\n%s", err, complaints.String())

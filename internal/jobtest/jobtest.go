@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/weft-go/weft/internal/sharedmemory"
+	"github.com/weft-go/weft/internal/testprocess"
 )
 
 // Meeting is where the ranks of one process exchange their addresses.
@@ -83,11 +84,10 @@ func Ranks(t *testing.T, size int, provider string, part ...string) (errs []erro
 	processes := make([]*exec.Cmd, size)
 	outputs := make([]bytes.Buffer, size)
 	for rank := range processes {
-		p := exec.Command(os.Args[0])
+		p := testprocess.Command(t, os.Args[0])
 		words := append([]string{strconv.Itoa(rank), strconv.Itoa(size), provider, store}, part...)
 		p.Env = append(os.Environ(), variable+"="+strings.Join(words, " "))
 		p.Stdout, p.Stderr = &outputs[rank], &outputs[rank]
-		endWithParent(p)
 		if err := p.Start(); err != nil {
 			t.Fatal(err)
 		}

@@ -34,13 +34,19 @@ func Providers() []string {
 // err says why: the test is skipped, or fails if what is named in Require.
 //
 // For a provider, what is its name; a layered one such as "tcp;ofi_rxm" is also
-// meant by the name of its core, "tcp". Call it on the test's own goroutine.
+// meant by the name of its core, "tcp". For something that a provider does, it is "tcp with
+// aliases" or "an alias on tcp": that a required provider cannot do it is a failure too,
+// unless it is known (lacks.go). Call it on the test's own goroutine.
 func Need(t testing.TB, what string, err error) {
 	t.Helper()
+	list := os.Getenv(Require)
+	provider, capability := ofProvider(what)
 	switch {
 	case err == nil:
-	case required(what, os.Getenv(Require)):
+	case provider == "" && required(what, list):
 		t.Fatalf("%s is missing, but %s requires it: %v", what, Require, err)
+	case provider != "" && required(provider, list) && !knownLack(provider, capability):
+		t.Fatalf("%s is missing, which is not known of this provider (internal/testenv/lacks.go): %v", what, err)
 	default:
 		t.Skipf("%s: %v", what, err)
 	}

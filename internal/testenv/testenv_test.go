@@ -22,6 +22,12 @@ func TestNeed(t *testing.T) {
 		{"required", "sockets, efa", "efa", missing, "fail: efa is missing, but WEFT_REQUIRE requires it: no such device"},
 		{"required by its core", "tcp", "tcp;ofi_rxm", missing, "fail: tcp;ofi_rxm is missing, but WEFT_REQUIRE requires it: no such device"},
 		{"part of a name", "efa-direct", "efa", missing, "skip: efa: no such device"},
+		{"known of one that is required", "tcp", "tcp;ofi_rxm with aliases", missing, "skip: tcp;ofi_rxm with aliases: no such device"},
+		{"known, said otherwise", "tcp", "an alias on tcp", missing, "skip: an alias on tcp: no such device"},
+		{"not known of one that is required", "tcp", "tcp with messages", missing, "fail: tcp with messages is missing, which is not known of this provider (internal/testenv/lacks.go): no such device"},
+		{"not known, said otherwise", "shm", "a queue on a line on shm", missing, "fail: a queue on a line on shm is missing, which is not known of this provider (internal/testenv/lacks.go): no such device"},
+		{"not known of one that is not", "tcp", "shm with messages", missing, "skip: shm with messages: no such device"},
+		{"nothing of a provider", "tcp", "multicast on the loopback interface", missing, "skip: multicast on the loopback interface: no such device"},
 		{"empty name", ",", "", missing, "skip: : no such device"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -4,7 +4,11 @@
 //
 // Its exit code is that of go test, but a run in which no test ran fails.
 //
-//	testreport [-also=FOLDER] ARGUMENTS OF GO TEST
+//	testreport [-only=NAME] [-also=FOLDER] ARGUMENTS OF GO TEST
+//
+// With -only, of the tests that passed only those count that have NAME as a part of
+// their own name, between slashes; the others are named. -run cannot tell: it also
+// runs tests that have no subtest of that name.
 //
 // With -also, the same is run in the module of that folder, for the same report.
 package main
@@ -29,8 +33,13 @@ func run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 
-	folders, args := modules(args)
 	report := newReport(os.Stdout)
+	if len(args) > 0 {
+		if only, found := strings.CutPrefix(args[0], "-only="); found {
+			report.only, args = only, args[1:]
+		}
+	}
+	folders, args := modules(args)
 	code := 0
 	for _, folder := range folders {
 		code = max(code, test(ctx, report, folder, args))

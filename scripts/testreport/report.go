@@ -27,6 +27,11 @@ type report struct {
 	line     []byte // the beginning of a line whose end was not written yet
 	packages map[string]*packageRun
 
+	// only, if it is set, is what a test that passed must have in its name to count,
+	// as a part between slashes: -run=/^efa$ also runs tests that have no such subtest.
+	only   string
+	others []others
+
 	passed, failed int
 	skips          []skip
 }
@@ -56,6 +61,12 @@ func (t *testRun) verdict() string {
 type skip struct {
 	where, first, reason string
 	count                int
+}
+
+// others are the tests of a package that passed, and none of them with report.only.
+type others struct {
+	where string
+	tests []string
 }
 
 func newReport(out io.Writer) *report {
@@ -133,6 +144,7 @@ func (r *report) end(name, action string, elapsed float64, p *packageRun) {
 			below[test[:i]][p.tests[test].verdict()] = true
 		}
 	}
+	var without []string
 	for _, test := range p.order {
 		t := p.tests[test]
 		verdict := t.verdict()
@@ -141,12 +153,20 @@ func (r *report) end(name, action string, elapsed float64, p *packageRun) {
 		}
 		switch verdict {
 		case "pass":
-			r.passed++
+			if r.only == "" || slices.Contains(strings.Split(test, "/"), r.only) {
+				r.passed++
+			} else {
+				without = append(without, test)
+			}
 		case "fail":
 			r.failed++
 		case "skip":
 			r.skip(name, test, reason(t.output))
 		}
+	}
+
+	if len(without) > 0 {
+		r.others = append(r.others, others{name, without})
 	}
 
 	switch action {
@@ -234,6 +254,12 @@ func (r *report) finish(runFailed bool) bool {
 			more = fmt.Sprintf(" and %d more", s.count-1)
 		}
 		fmt.Fprintf(r.out, "  %s: %s%s: %s\n", s.where, s.first, more, s.reason)
+	}
+	if len(r.others) > 0 {
+		fmt.Fprintf(r.out, "not counted, for they have no test of %s:\n", r.only)
+	}
+	for _, o := range r.others {
+		fmt.Fprintf(r.out, "  %s: %s\n", o.where, strings.Join(o.tests, ", "))
 	}
 	if r.passed+r.failed+skipped == 0 {
 		fmt.Fprintln(r.out, "no test ran")

@@ -140,6 +140,45 @@ FAIL  m/a 0.0s
 	}
 }
 
+// What -run=/^efa$ has run of a test without such a subtest is no test of efa.
+func TestReportOfOneName(t *testing.T) {
+	var out bytes.Buffer
+	r := newReport(&out)
+	r.only = "efa"
+	for _, name := range []string{"TestOne", "TestOne/efa", "TestTwo/x", "TestTwo/x/efa", "TestTwo/x/efa/y", "TestTwo", "TestNone", "TestLike/efa-direct", "TestLike"} {
+		if _, err := r.Write([]byte(`{"Action":"pass","Package":"m/a","Test":"` + name + `"}` + "\n")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := r.Write([]byte(`{"Action":"pass","Package":"m/a"}` + "\n" +
+		`{"Action":"pass","Package":"m/b","Test":"TestOther"}` + "\n" + `{"Action":"pass","Package":"m/b"}` + "\n")); err != nil {
+		t.Fatal(err)
+	}
+	if !r.finish(false) {
+		t.Error("it failed")
+	}
+	const want = `ok    m/a 0.0s
+ok    m/b 0.0s
+not counted, for they have no test of efa:
+  m/a: TestNone, TestLike/efa-direct
+  m/b: TestOther
+2 passed, 0 failed, 0 skipped
+`
+	if got := out.String(); got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+
+	out.Reset()
+	r = newReport(&out)
+	r.only = "efa"
+	if _, err := r.Write([]byte(`{"Action":"pass","Package":"m/b","Test":"TestOther"}` + "\n" + `{"Action":"pass","Package":"m/b"}` + "\n")); err != nil {
+		t.Fatal(err)
+	}
+	if r.finish(false) {
+		t.Errorf("it passed without a test of efa:\n%s", out.String())
+	}
+}
+
 func TestModules(t *testing.T) {
 	folders, rest := modules([]string{"-also=one", "-also=two", "-count=1", "-also=", "./..."})
 	if want := []string{".", "one", "two"}; !slices.Equal(folders, want) {

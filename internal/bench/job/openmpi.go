@@ -86,10 +86,17 @@ func (m OpenMPI) run(ctx context.Context, name string, args []string) (string, e
 	if m.Size > runtime.NumCPU() {
 		yields = "1"
 	}
+	// Two that start at the same time in one folder can fail, both, to make the same one in it.
+	session, err := os.MkdirTemp("", "mpi")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(session)
 	run := exec.CommandContext(ctx, "mpirun", append([]string{
 		"--allow-run-as-root", "--bind-to", "none", "--oversubscribe", "--mca", "mpi_yield_when_idle", yields,
 		"-n", strconv.Itoa(m.Size), program,
 	}, args...)...)
+	run.Env = append(os.Environ(), "TMPDIR="+session)
 	// mpirun ends its ranks when it is told to end, not when it is killed.
 	run.Cancel = func() error { return run.Process.Signal(os.Interrupt) }
 	run.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
@@ -106,15 +113,23 @@ func (m OpenMPI) run(ctx context.Context, name string, args []string) (string, e
 	return string(text), nil
 }
 
+// build compiles a program. It appears at once: others may be about to run or to build it.
 func build(ctx context.Context, name, program string) error {
 	text, err := sources.ReadFile("mpi/" + name + ".c")
 	if err != nil {
 		return err
 	}
-	source := program + ".c"
+	work, err := os.MkdirTemp(filepath.Dir(program), name)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	source, built := filepath.Join(work, name+".c"), filepath.Join(work, name)
 	if err := os.WriteFile(source, text, 0o600); err != nil {
 		return err
 	}
-	_, err = bench.Output(ctx, []string{"mpicc", "-O2", "-Wall", "-Wextra", "-Werror", "-o", program, source})
-	return err
+	if _, err := bench.Output(ctx, []string{"mpicc", "-O2", "-Wall", "-Wextra", "-Werror", "-o", built, source}); err != nil {
+		return err
+	}
+	return os.Rename(built, program)
 }

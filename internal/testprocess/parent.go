@@ -1,6 +1,6 @@
 //go:build linux
 
-package jobtest
+package testprocess
 
 import (
 	"os/exec"
