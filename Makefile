@@ -39,7 +39,7 @@ help: ## list the targets
 
 .PHONY: setup
 setup:
-	@scripts/setup
+	@scripts/setup $(if $(findstring efa,$(WEFT_REQUIRE)),emulator)
 
 .PHONY: demo
 demo: setup ## send the Go toolchain from one process to another, over each provider
@@ -72,6 +72,13 @@ test-etcd: testreport ## lint and test the store of jobs in etcd, with Debian's 
 .PHONY: test-efa
 test-efa: testreport ## run the tests on libfabric's efa provider and an emulated device, plain and with faults
 	@scripts/test-efa $(EFA_ROUNDS) -timeout=$(TIMEOUT) $(TESTFLAGS)
+
+# make test does the same without the commands that take minutes.
+.PHONY: test-docs
+test-docs: ## run every command in README.md and docs that can be run here, and Prometheus; takes hours
+	@scripts/setup docs
+	WEFT_REQUIRE=prometheus go test -run='^TestPrometheus' -count=1 -v ./metrics
+	WEFT_DOCS=all go test -run='^TestDoc' -count=1 -timeout=0 -v . ./cmd/weft
 
 .PHONY: test-hosts
 test-hosts: testreport ## run the tests between hosts, which are network namespaces, while the network fails

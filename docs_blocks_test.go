@@ -18,14 +18,15 @@ type block struct {
 	line int    // its first one
 	kind string // what its fence says; "indented" where it has none
 	text string
-	// notes are what comments right before it say: <!-- output: ^hello$ -->.
+	// notes are what comments right before it say: <!-- output: ^hello$ -->. A note that is
+	// there twice is one of two lines.
 	notes map[string]string
 }
 
 func (b block) where() string { return fmt.Sprintf("%s:%d", b.page, b.line) }
 
 var (
-	noteLine = regexp.MustCompile(`^<!-- (with|before|output|ranks|in): (.*) -->$`)
+	noteLine = regexp.MustCompile(`^\s*<!-- (with|before|output|ranks|in|where|takes|not run): (.*) -->$`)
 	listItem = regexp.MustCompile(`^\s*([-*]|\d+\.) `)
 )
 
@@ -81,6 +82,9 @@ func blocksOf(page, text string) (all []block, err error) {
 		case line == "":
 		default:
 			if note := noteLine.FindStringSubmatch(line); note != nil {
+				if had := notes[note[1]]; had != "" {
+					note[2] = had + "\n" + note[2]
+				}
 				notes[note[1]] = note[2]
 				continue
 			}
@@ -93,16 +97,30 @@ func blocksOf(page, text string) (all []block, err error) {
 	return all, nil
 }
 
+// shell is whether a block is one of commands.
+func (b block) shell() bool { return b.kind == "sh" || b.kind == "indented" }
+
 // What a block is has to be said, so that none goes untried by mistake.
 func TestDocBlocksAreKnown(t *testing.T) {
+	ofShell := []string{"before", "in", "where", "takes", "not run"}
+	ofGo := []string{"with", "before", "output", "ranks"}
 	for _, b := range blocks(t) {
-		if !slices.Contains([]string{"go", "sh", "console", "text", "indented"}, b.kind) {
-			t.Errorf("%s: a block of %q: go, sh, console or text", b.where(), b.kind)
+		var allowed []string
+		switch {
+		case b.shell():
+			allowed = ofShell
+		case b.kind == "go":
+			allowed = ofGo
+		case b.kind != "text":
+			t.Errorf("%s: a block of %q: go, sh or text", b.where(), b.kind)
 		}
 		for note := range b.notes {
-			if (note == "in") != (b.kind == "sh") || b.kind != "sh" && b.kind != "go" {
+			if !slices.Contains(allowed, note) {
 				t.Errorf("%s: a block of %s has the note %q", b.where(), b.kind, note)
 			}
+		}
+		if len(b.notes) > 1 && b.notes["not run"] != "" {
+			t.Errorf("%s is not run, and yet it is said how", b.where())
 		}
 	}
 }

@@ -90,7 +90,7 @@ func TestDocPrograms(t *testing.T) {
 
 	t.Run("fragments", func(t *testing.T) {
 		t.Parallel()
-		printed, logged, err := runDocs(t, binaries+"fragments")
+		printed, logged, err := runDocs(t, ofProgram, binaries+"fragments")
 		require.NoError(t, err, "%s", logged)
 		require.Contains(t, printed, fmt.Sprintf("%d fragments", len(calls)))
 	})
@@ -98,7 +98,7 @@ func TestDocPrograms(t *testing.T) {
 		t.Run(g.where(), func(t *testing.T) {
 			t.Parallel()
 			if g.name != "main" {
-				printed, logged, err := runDocs(t, binaries+g.pkg+".test")
+				printed, logged, err := runDocs(t, ofProgram, binaries+g.pkg+".test")
 				require.NoError(t, err, "%s%s", printed, logged)
 				return
 			}
@@ -107,11 +107,14 @@ func TestDocPrograms(t *testing.T) {
 	}
 }
 
+// ofProgram is far more than a program in the documents needs.
+const ofProgram = 3 * time.Minute
+
 // runProgram returns what a program prints: as so many ranks of a job, if it is to be.
 func runProgram(t *testing.T, command, ranks string) string {
 	t.Helper()
 	if ranks == "" {
-		printed, logged, err := runDocs(t, command)
+		printed, logged, err := runDocs(t, ofProgram, command)
 		require.NoError(t, err, "%s%s", printed, logged)
 		return printed
 	}
@@ -127,7 +130,7 @@ func runProgram(t *testing.T, command, ranks string) string {
 		all.Go(func() {
 			o := &outputs[rank]
 			member := bootstrap.Member{Rank: rank, Size: size, LocalRank: rank, LocalSize: size}
-			o.printed, o.logged, o.err = runDocs(t, "env", append(member.Environment(store, nil), command)...)
+			o.printed, o.logged, o.err = runDocs(t, ofProgram, "env", append(member.Environment(store, nil), command)...)
 		})
 	}
 	all.Wait()
@@ -146,9 +149,9 @@ func goCommand(t *testing.T, arguments ...string) {
 }
 
 // runDocs runs what the documents have, with a bound that only what hangs can reach.
-func runDocs(t *testing.T, command string, arguments ...string) (printed, logged string, err error) {
+func runDocs(t *testing.T, patience time.Duration, command string, arguments ...string) (printed, logged string, err error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	var out, complaints bytes.Buffer
 	p := exec.CommandContext(ctx, command, arguments...)

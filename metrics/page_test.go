@@ -84,20 +84,28 @@ var (
 	risen    = regexp.MustCompile(`\b(?:rate|increase)\((weft_[a-z0-9_]+)`)
 )
 
-// Every query of the dashboard is about metrics that there are, and their labels.
-func TestDashboard(t *testing.T) {
+// board is what a dashboard of Grafana has of queries.
+type board struct {
+	Panels []struct {
+		Type, Title string
+		Targets     []struct{ Expr, LegendFormat string }
+	}
+	Templating struct {
+		List []struct{ Type, Definition string }
+	}
+}
+
+func dashboard(t *testing.T) (b board) {
+	t.Helper()
 	text, err := os.ReadFile("../docs/grafana/weft.json")
 	require.NoError(t, err)
-	var dashboard struct {
-		Panels []struct {
-			Type, Title string
-			Targets     []struct{ Expr, LegendFormat string }
-		}
-		Templating struct {
-			List []struct{ Type, Definition string }
-		}
-	}
-	require.NoError(t, json.Unmarshal(text, &dashboard))
+	require.NoError(t, json.Unmarshal(text, &b))
+	return b
+}
+
+// Every query of the dashboard is about metrics that there are, and their labels.
+func TestDashboard(t *testing.T) {
+	dashboard := dashboard(t)
 	// Prometheus itself gives these to what it scrapes.
 	labels := make(map[string][]string)
 	for _, r := range rows() {

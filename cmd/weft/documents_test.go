@@ -58,7 +58,7 @@ func commandsIn(page string) (commands []string) {
 			kind = strings.TrimSpace(fence.ReplaceAllString(line, ""))
 		case fence.MatchString(line):
 			kind = ""
-		case kind == "sh", kind == "console", kind == "" && strings.HasPrefix(line, "    "):
+		case kind == "sh", kind == "" && strings.HasPrefix(line, "    "):
 			line = between.ReplaceAllStringFunc(remark.ReplaceAllString(line, ""), func(s string) string {
 				if strings.ContainsAny(s[:1], `'"`) {
 					return s
