@@ -1,6 +1,7 @@
 package weft_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"os"
@@ -11,7 +12,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/mod/module"
+	versioned "golang.org/x/mod/module"
 	"golang.org/x/mod/zip"
 )
 
@@ -30,7 +31,7 @@ func TestModuleCanBeHad(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Join(tree, filepath.Dir(name)), 0o700))
 		require.NoError(t, os.WriteFile(filepath.Join(tree, name), text, 0o600))
 	}
-	version := module.Version{Path: "github.com/weft-go/weft", Version: "v0.1.0"}
+	version := versioned.Version{Path: "github.com/weft-go/weft", Version: "v0.1.0"}
 	proxy := t.TempDir()
 	served := filepath.Join(proxy, version.Path, "@v")
 	require.NoError(t, os.MkdirAll(served, 0o700))
@@ -61,14 +62,16 @@ func TestModuleCanBeHad(t *testing.T) {
 			"GOMODCACHE="+filepath.Join(mine, "cache"), "GOFLAGS=-modcacherw", // or the test could not remove it
 			"GOPROXY=file://"+proxy+",file://"+settings["GOMODCACHE"]+"/cache/download,"+settings["GOPROXY"],
 			"GONOSUMDB="+strings.TrimPrefix(settings["GONOSUMDB"]+","+version.Path, ","))
-		out, err := p.CombinedOutput()
-		require.NoError(t, err, "%s: %s", arguments, out)
+		var complaints bytes.Buffer
+		p.Stderr = &complaints
+		out, err := p.Output()
+		require.NoError(t, err, "%s: %s%s", arguments, out, &complaints)
 		return string(out)
 	}
 	command("go", "mod", "init", "example.com/mine")
 	program := firstProgram(t, "README.md")
 	require.NoError(t, os.WriteFile(filepath.Join(mine, "main.go"), []byte(program.text), 0o600))
-	command("go", "get", version.Path)
+	command("bash", "-euc", commandsOf(t, "docs/start.md", "go get "))
 	command("go", "build", "-o", "mine", ".")
 	require.Regexp(t, program.notes["output"], strings.TrimSuffix(command("./mine"), "\n"))
 }
@@ -81,6 +84,18 @@ func goSettings(t *testing.T, names ...string) map[string]string {
 	var settings map[string]string
 	require.NoError(t, json.Unmarshal(out, &settings))
 	return settings
+}
+
+// commandsOf is a block of commands that begins so.
+func commandsOf(t *testing.T, page, begin string) string {
+	t.Helper()
+	for _, b := range blocks(t) {
+		if b.page == page && b.shell() && strings.HasPrefix(b.text, begin) {
+			return b.text
+		}
+	}
+	t.Fatalf("%s has no block that begins with %q", page, begin)
+	return ""
 }
 
 // firstProgram is the first block of a page that is a program.
