@@ -43,7 +43,7 @@ func TestDocShell(t *testing.T) {
 				patience := ofProgram
 				if takes := b.notes["takes"]; takes != "" {
 					if !all {
-						t.Skipf("it takes %s: make test-docs runs it", takes)
+						testenv.Need(t, "time", fmt.Errorf("it takes %s: make test-docs runs it", takes))
 					}
 					patience = time.Hour
 				} else {
