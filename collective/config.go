@@ -12,7 +12,8 @@ import (
 
 // Variable is the environment variable that has parameters for all communicators: a list
 // such as "fanout=4,cache-pages=64,allreduce=ring", with the names of [Config]. What a
-// program sets by Configure comes first.
+// program sets by Configure comes first. A rank on which it is wrong has a *ConfigError from
+// its calls, and the others an *AbortError.
 const Variable = "WEFT_COLLECTIVE"
 
 // Config has the parameters of the collective calls of a communicator. All ranks must
@@ -81,6 +82,11 @@ func (c Config) withDefaults() (Config, error) {
 		}
 		c.Algorithms[kind] = a
 	}
+	return c, c.fill()
+}
+
+// fill puts defaults where nothing is set.
+func (c *Config) fill() error {
 	for _, p := range []struct {
 		field       string
 		value       *int
@@ -96,10 +102,10 @@ func (c Config) withDefaults() (Config, error) {
 		case *p.value < 0 && p.field == "CachePages":
 			*p.value = 0
 		case *p.value < 0 || *p.value > p.most:
-			return c, &ConfigError{p.field, fmt.Sprintf("%d, want 1 to %d, or 0 for %d", *p.value, p.most, p.usual)}
+			return &ConfigError{p.field, fmt.Sprintf("%d, want 1 to %d, or 0 for %d", *p.value, p.most, p.usual)}
 		}
 	}
-	return c, nil
+	return nil
 }
 
 // parse takes the list of the variable, for what is not set.

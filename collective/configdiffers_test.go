@@ -67,6 +67,36 @@ func TestConfigsThatDiffer(t *testing.T) {
 	})
 }
 
+// What is wrong with the variable of one rank ends the calls of all, whoever comes first.
+func TestWrongVariableOfOneRank(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		for _, waiting := range []bool{false, true} {
+			worlds := open(t, provider, 3)
+			barrier := func(rank int) *Request {
+				q, err := Ibarrier(worlds[rank])
+				require.NoError(t, err)
+				return q
+			}
+			var of0 *Request
+			if waiting {
+				of0 = barrier(0)
+			}
+			t.Setenv(Variable, "fanout=two")
+			var wrong *ConfigError
+			require.ErrorAs(t, Barrier(deadline(t), worlds[1]), &wrong)
+			require.Equal(t, Variable, wrong.Field)
+			t.Setenv(Variable, "")
+			if !waiting {
+				of0 = barrier(0)
+			}
+			requireAborted(t, worlds[0], of0.Wait(deadline(t)), 1, ReasonConfig)
+			requireAborted(t, worlds[2], Barrier(deadline(t), worlds[2]), 1, ReasonConfig)
+			require.ErrorAs(t, Barrier(deadline(t), worlds[1]), &wrong)
+			require.Equal(t, Variable, wrong.Field)
+		}
+	})
+}
+
 // Puts that a call does not wait for are those of a rank that makes another one. They must
 // not stand for those of a later call.
 func TestCallsThatDiffer(t *testing.T) {

@@ -158,9 +158,15 @@ func groupOf(c *comm.Comm, given *Config) (*group, error) {
 	if given != nil {
 		config = *given
 	}
-	config, err := config.withDefaults()
-	if err != nil {
-		return nil, err
+	config, wrong := config.withDefaults()
+	if wrong != nil {
+		if given != nil {
+			return nil, wrong // and there may be a better one
+		}
+		// It is the variable's. The others may have it right, and would wait for this rank:
+		// what can be had without the variable tells them.
+		config = Config{}
+		_ = config.fill() // of nothing, that cannot fail
 	}
 	x, err := c.Extend(func(p progress, window int) comm.Extension {
 		g := &group{comm: c, rank: c.Rank(), size: c.Size(), config: config, given: given, table: newTable(config, c.Size()), window: window}
@@ -183,9 +189,14 @@ func groupOf(c *comm.Comm, given *Config) (*group, error) {
 		return g
 	})
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(wrong, err)
 	}
-	return x.(*group), nil
+	g := x.(*group)
+	if wrong != nil {
+		c.Reactor().Do(func(p progress) { g.fail(p, wrong) })
+		return nil, wrong
+	}
+	return g, nil
 }
 
 // prepare gets the cache, for the first call.
