@@ -52,8 +52,12 @@ func bindsEvents(t *testing.T, info *fabric.Info) {
 		require.NoError(t, err)
 		event, ok, err := q.Read()
 		require.NoError(t, err)
-		require.True(t, ok)
-		require.IsType(t, fabric.MRCompleteEvent{}, event)
+		if info.Provider() == "sockets" && fabric.LibraryVersion().Major >= 2 {
+			require.False(t, ok, "sockets of libfabric 2 has events now: docs/PROVIDERS.md says that it has none")
+		} else {
+			require.True(t, ok)
+			require.IsType(t, fabric.MRCompleteEvent{}, event)
+		}
 		require.NoError(t, r.Close())
 	} else {
 		require.ErrorIs(t, err, fabric.ErrNotSupported)
