@@ -51,12 +51,16 @@ func TestEndpointsOfCrossedQueuesAreClosed(t *testing.T) {
 		for range 10 {
 			a, b := queueOf(t, d, 16), queueOf(t, d, 16)
 			var readers sync.WaitGroup
+			var oneAtATime sync.Mutex // for whoever reads a queue looks at the other one of an endpoint
 			for _, q := range []*fabric.CompletionQueue{a, b} {
 				// So that a Close has to wait for each of them.
 				readers.Go(func() {
 					c := make([]fabric.Completion, 1)
 					for {
-						if _, err := q.Read(c, 1<<12); err != nil {
+						oneAtATime.Lock()
+						_, err := q.Read(c, 1<<12)
+						oneAtATime.Unlock()
+						if err != nil {
 							assert.ErrorIs(t, err, net.ErrClosed)
 							return
 						}
