@@ -35,7 +35,8 @@ var lacks = map[string][]string{
 		"shared address vectors", "fi_av_insertsvc", "fi_av_insertsym", "events of domains", "a wait descriptor",
 		"FI_DOUBLE_COMPLEX", "complex128", "types that Go does not have",
 		// It registers what is local, and its keys are its own, always.
-		"memory mode FI_MR_LOCAL, FI_MR_VIRT_ADDR, FI_MR_ALLOCATED", "memory mode FI_MR_VIRT_ADDR, FI_MR_PROV_KEY",
+		"memory mode FI_MR_LOCAL, FI_MR_VIRT_ADDR, FI_MR_ALLOCATED", "memory mode FI_MR_VIRT_ADDR",
+		"memory mode FI_MR_LOCAL, FI_MR_ALLOCATED, FI_MR_PROV_KEY", "memory mode FI_MR_PROV_KEY",
 		"errors of a remote", // a success is told when it is on its way
 		"long messages back",
 	},
