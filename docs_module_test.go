@@ -19,18 +19,8 @@ import (
 // A module of somebody else's gets weft as docs/start.md says, from a proxy that has this tree
 // as a version of it, and the first program of the README compiles there, and runs.
 func TestModuleCanBeHad(t *testing.T) {
-	listed, err := exec.CommandContext(t.Context(), "git", "ls-files", "-co", "--exclude-standard", "-z").Output()
-	require.NoError(t, err)
 	tree := t.TempDir()
-	for name := range strings.SplitSeq(strings.TrimSuffix(string(listed), "\x00"), "\x00") {
-		text, err := os.ReadFile(name)
-		if os.IsNotExist(err) {
-			continue // it is deleted, and that is not committed
-		}
-		require.NoError(t, err)
-		require.NoError(t, os.MkdirAll(filepath.Join(tree, filepath.Dir(name)), 0o700))
-		require.NoError(t, os.WriteFile(filepath.Join(tree, name), text, 0o600))
-	}
+	copyTree(t, tree)
 	version := versioned.Version{Path: "github.com/weft-go/weft", Version: "v0.1.0"}
 	proxy := t.TempDir()
 	served := filepath.Join(proxy, version.Path, "@v")
@@ -74,6 +64,24 @@ func TestModuleCanBeHad(t *testing.T) {
 	command("bash", "-euc", commandsOf(t, "docs/start.md", "go get "))
 	command("go", "build", "-o", "mine", ".")
 	require.Regexp(t, program.notes["output"], strings.TrimSuffix(command("./mine"), "\n"))
+}
+
+// copyTree puts the files of this tree into a folder, but those that git ignores.
+func copyTree(t *testing.T, to string) {
+	t.Helper()
+	listed, err := exec.CommandContext(t.Context(), "git", "ls-files", "-co", "--exclude-standard", "-z").Output()
+	require.NoError(t, err)
+	for name := range strings.SplitSeq(strings.TrimSuffix(string(listed), "\x00"), "\x00") {
+		about, err := os.Stat(name)
+		if os.IsNotExist(err) {
+			continue // it is deleted, and that is not committed
+		}
+		require.NoError(t, err)
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		require.NoError(t, os.MkdirAll(filepath.Join(to, filepath.Dir(name)), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(to, name), text, about.Mode().Perm()))
+	}
 }
 
 // goSettings are those of the go command.

@@ -73,7 +73,7 @@ func needsOf(t *testing.T, b block) {
 		testenv.Need(t, "efa", errors.Join(check.Run(), err, makeErr))
 	}
 	for _, command := range []string{"curl", "docker", "mpirun"} {
-		if regexp.MustCompile(`(?m)^`+command+` |\b(run|make) `+command).MatchString(b.text) || strings.Contains(b.text, " "+command+" ") {
+		if regexp.MustCompile(`\b` + command + `\b`).MatchString(b.text) {
 			_, err := exec.LookPath(command)
 			testenv.Need(t, command, err)
 		}
@@ -101,8 +101,9 @@ func script(t *testing.T, b block, bin string) string {
 		text += "cd '" + dir + "'\n"
 	case "a copy of the tree":
 		dir := t.TempDir()
-		text += "git ls-files -co --exclude-standard -z | xargs -0 cp --parents -t '" + dir + "'\ncd '" + dir + "'\n" +
-			"mkdir -p bin && cp '" + bin + "'/* bin/\n"
+		copyTree(t, dir)
+		require.NoError(t, os.CopyFS(filepath.Join(dir, "bin"), os.DirFS(bin)))
+		text += "cd '" + dir + "'\n"
 	default:
 		t.Fatalf("%s: in %q", b.where(), in)
 	}

@@ -58,7 +58,7 @@ const (
 	ReasonLost                            // another rank is lost
 	ReasonClosed                          // the communicator was closed
 	ReasonMismatch                        // another rank makes another call
-	ReasonConfig                          // another rank has another Config
+	ReasonConfig                          // its Config is wrong, or another rank has another
 	ReasonArgument                        // the call was refused there, and made elsewhere
 )
 
@@ -77,7 +77,7 @@ func (r AbortReason) String() string {
 	case ReasonMismatch:
 		return "another rank makes another call"
 	case ReasonConfig:
-		return "another rank has another Config"
+		return "its Config is wrong, or another rank has another"
 	case ReasonArgument:
 		return "the call was refused there"
 	}

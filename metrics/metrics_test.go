@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"reflect"
 	"slices"
@@ -153,7 +154,7 @@ func TestEveryCountOfCollectives(t *testing.T) {
 }
 
 // all are a collector of each kind, with series in each metric.
-func all(t *testing.T) []prometheus.Collector {
+func all(t *testing.T, sys fs.FS) []prometheus.Collector {
 	r := open(t, fabrictest.NewBed(t, fabrictest.Setting{Name: "fake"}))
 	peers := NewConnections("r", 1)
 	peers.Add("one", join(t, r, r)[0])
@@ -161,13 +162,13 @@ func all(t *testing.T) []prometheus.Collector {
 		NewReactorCollector("r", &told{Rails: make([]efa.RailStats, 2)}), peers,
 		newCollector(collectiveMetrics, prometheus.Labels{"communicator": "world"}, func() (s collective.Stats) { return s }),
 		newCollector(memoryMetrics, nil, func() memory { return memory{"arenas": 4096} }),
-		NewHardwareCollector(fakeSys(t)),
+		NewHardwareCollector(sys),
 	}
 }
 
 // Names, units, types and help texts are as Prometheus wants them.
 func TestConventions(t *testing.T) {
-	families := exposed(t, all(t)...)
+	families := exposed(t, all(t, fakeSys(t))...)
 	require.NotEmpty(t, families)
 	var list []*dto.MetricFamily
 	for _, f := range families {

@@ -34,8 +34,7 @@ func TestPrometheusAnswersDashboard(t *testing.T) {
 	for _, d := range driverCounts {
 		busy[counters+d.file] = &fstest.MapFile{Data: []byte("7\n")}
 	}
-	all := all(t)
-	for _, c := range append(all[:len(all)-1], NewHardwareCollector(busy)) {
+	for _, c := range all(t, busy) {
 		require.NoError(t, registry.Register(c))
 	}
 	exposed := httptest.NewServer(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
