@@ -3,6 +3,7 @@ package fabric_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -178,6 +179,8 @@ func TestAddressVectorOfTwoProcesses(t *testing.T) {
 		child.Env = append(os.Environ(), sharedVector+"="+name)
 		var said strings.Builder
 		child.Stdout, child.Stderr = &said, &said
+		delivered, err := child.StdinPipe()
+		require.NoError(t, err)
 		require.NoError(t, child.Start())
 		ended := make(chan error, 1)
 		go func() { ended <- child.Wait() }()
@@ -190,6 +193,7 @@ func TestAddressVectorOfTwoProcesses(t *testing.T) {
 		require.Equal(t, fabric.Address(1), peer)
 		unknownToShared(t, v)
 		carried(t, me, fabric.Op{Kind: fabric.OpTaggedSend, Peer: peer, Tag: 2, Buf: []byte("you are 1")}, ended, &said)
+		require.NoError(t, delivered.Close())
 		require.NoError(t, <-ended, said.String())
 		require.Contains(t, said.String(), "--- PASS: "+t.Name(), said.String())
 	})
@@ -216,4 +220,7 @@ func joinVector(t *testing.T, c *corner, info *fabric.Info, name string) {
 	require.NoError(t, err)
 	require.Equal(t, mine, myself)
 	unknown(t, me, strangers(fabric.TaggedMessages|fabric.Messages, fabric.Remote{}, 2, 77, 1<<20, 77<<32, 1<<63|1, fabric.AddressAny))
+	// A send is an error on sockets if its receiver ends before the sender knows of the receipt.
+	_, err = io.Copy(io.Discard, os.Stdin)
+	require.NoError(t, err)
 }
