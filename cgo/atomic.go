@@ -5,6 +5,21 @@ package cgo
 /*
 #include "shim.h"
 
+// What 2.0 added, by the numbers that it has there.
+#if FI_VERSION_GE(FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION), FI_VERSION(2, 0))
+#define WEFT_FLOAT16 FI_FLOAT16
+#define WEFT_BFLOAT16 FI_BFLOAT16
+#define WEFT_FLOAT8_E4M3 FI_FLOAT8_E4M3
+#define WEFT_FLOAT8_E5M2 FI_FLOAT8_E5M2
+#define WEFT_DIFF FI_DIFF
+#else
+#define WEFT_FLOAT16 16
+#define WEFT_BFLOAT16 17
+#define WEFT_FLOAT8_E4M3 18
+#define WEFT_FLOAT8_E5M2 19
+#define WEFT_DIFF 19
+#endif
+
 static int weft_atomic_limit(struct fid_ep *ep, uint32_t kind, uint32_t type,
 			     uint32_t op, uint64_t *limit)
 {
@@ -74,6 +89,10 @@ const (
 	TypeLongDoubleComplex uint32 = C.FI_LONG_DOUBLE_COMPLEX
 	TypeInt128            uint32 = C.FI_INT128
 	TypeUint128           uint32 = C.FI_UINT128
+	TypeFloat16           uint32 = C.WEFT_FLOAT16     // since 2.0
+	TypeBFloat16          uint32 = C.WEFT_BFLOAT16    // since 2.0
+	TypeFloat8E4M3        uint32 = C.WEFT_FLOAT8_E4M3 // since 2.0
+	TypeFloat8E5M2        uint32 = C.WEFT_FLOAT8_E5M2 // since 2.0
 )
 
 // Atomic operations.
@@ -97,6 +116,7 @@ const (
 	OpCompareSwapAtLeast uint32 = C.FI_CSWAP_GE
 	OpCompareSwapAbove   uint32 = C.FI_CSWAP_GT
 	OpMaskedSwap         uint32 = C.FI_MSWAP
+	OpDifference         uint32 = C.WEFT_DIFF // since 2.0
 )
 
 // AtomicLimit says how many values an atomic operation can have; the kind is

@@ -68,6 +68,10 @@ const (
 	TypeLongDoubleComplex uint32 = 13
 	TypeInt128            uint32 = 14
 	TypeUint128           uint32 = 15
+	TypeFloat16           uint32 = 16
+	TypeBFloat16          uint32 = 17
+	TypeFloat8E4M3        uint32 = 18
+	TypeFloat8E5M2        uint32 = 19
 	OpMin                 uint32 = 0
 	OpMax                 uint32 = 1
 	OpSum                 uint32 = 2
@@ -87,6 +91,7 @@ const (
 	OpCompareSwapAtLeast  uint32 = 16
 	OpCompareSwapAbove    uint32 = 17
 	OpMaskedSwap          uint32 = 18
+	OpDifference          uint32 = 19
 	QueryFetch            uint64 = 288230376151711744
 	QueryCompare          uint64 = 576460752303423488
 )

@@ -111,7 +111,12 @@ func (e *ProviderError) Error() string {
 func (e *ProviderError) Unwrap() error { return fabric.ErrNotSupported }
 
 // ConfigError is about a Config that cannot be used, or that is another one than that of
-// another rank.
+// another rank. Field is that of Config, or [Variable].
 type ConfigError struct{ Field, Detail string }
 
-func (e *ConfigError) Error() string { return "collective: Config." + e.Field + ": " + e.Detail }
+func (e *ConfigError) Error() string {
+	if e.Field == Variable {
+		return "collective: " + Variable + ": " + e.Detail
+	}
+	return "collective: Config." + e.Field + ": " + e.Detail
+}

@@ -15,6 +15,12 @@ func TestDataTypes(t *testing.T) {
 	require.Equal(t, 16, fabric.Complex128.Size())
 	require.Equal(t, "FI_INT64", fabric.Int64.String())
 	require.Equal(t, "FI_SUM", fabric.Sum.String())
+	require.Equal(t, 2, fabric.BFloat16.Size())
+	require.Zero(t, fabric.DataType(0).Size())
+	require.Equal(t, "no data type", fabric.DataType(0).String())
+	require.Equal(t, "FI_BFLOAT16", fabric.BFloat16.String())
+	require.Equal(t, "FI_DIFF", fabric.Difference.String())
+	require.Equal(t, "no atomic operation", fabric.AtomicOp(0).String())
 	require.Equal(t, []byte{1, 0, 2, 0}, fabric.BytesOf([]uint16{1, 2}))
 }
 

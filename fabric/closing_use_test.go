@@ -275,6 +275,26 @@ func (s *subjects) call(x subject, m reflect.Method) []reflect.Value {
 	return v.Call(in)
 }
 
+// kept are the results of the methods that give after Close what they gave before.
+func (s *subjects) kept(x subject) map[string][]any {
+	results := make(map[string][]any)
+	for _, m := range x.methods() {
+		switch afterClose[x.name+"."+m.Name] {
+		case "what it was", "what they were":
+			results[m.Name] = s.values(s.call(x, m))
+		}
+	}
+	return results
+}
+
+// values are results that can be compared.
+func (s *subjects) values(results []reflect.Value) (all []any) {
+	for _, r := range results {
+		all = append(all, r.Interface())
+	}
+	return all
+}
+
 // failure is the error among the results, and whether there can be one.
 func failure(results []reflect.Value) (err error, has bool) {
 	for _, r := range results {
@@ -294,14 +314,21 @@ func TestEveryMethodAfterClose(t *testing.T) {
 			count := len(discarded(t, builders[name]).list)
 			for index := range count {
 				s := build(t, builders[name])
-				s.closeTo(index)
 				x := s.list[index]
+				s.closeTo(index + 1)
+				before := s.kept(x)
+				s.closeTo(index)
 				seen[x.name] = true
 				for _, m := range x.methods() {
 					what := x.name + "." + m.Name
-					err, has := failure(s.call(x, m))
+					results := s.call(x, m)
+					err, has := failure(results)
 					_, listed := afterClose[what]
 					switch {
+					case before[m.Name] != nil:
+						assert.Equal(t, before[m.Name], s.values(results), what)
+					case afterClose[what] == "none":
+						assert.True(t, results[0].IsZero(), "%s is %v", what, results[0])
 					case m.Name == "Close":
 						require.NoError(t, err, what)
 					case what == "SharedReceive.Cancel":
@@ -375,6 +402,10 @@ func TestMethodsDuringClose(t *testing.T) {
 		"Endpoint": {"Info"},
 		"Port":     {"Wake", "LocalAddress", "Attributes"},
 	}
+	// What these arguments are good for, or that the handle is closed.
+	allowed := []error{
+		net.ErrClosed, fabric.ErrBusy, fabric.ErrAgain, fabric.ErrInvalid, fabric.ErrNotSupported,
+	}
 	tried := make(map[string]bool)
 	for _, name := range slices.Sorted(maps.Keys(builders)) {
 		t.Run(name, func(t *testing.T) {
@@ -396,6 +427,9 @@ func TestMethodsDuringClose(t *testing.T) {
 					users.Go(func() {
 						for first := true; ; first = false {
 							opened, err := s.opens(x, m)
+							if err != nil && !slices.ContainsFunc(allowed, func(e error) bool { return errors.Is(err, e) }) {
+								t.Errorf("%s.%s: %v", x.name, method, err)
+							}
 							if opened != nil {
 								_ = opened.Close()
 							}

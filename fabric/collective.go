@@ -398,7 +398,7 @@ func (g *Group) post(kind CollectiveKind, c *Collective, parts, resultParts int)
 		q.table[index].pinBytes(c.Result)
 	}
 	raw := cgo.Collective{
-		Kind: uint32(kind), Datatype: uint32(c.Type), Op: uint32(c.Operation),
+		Kind: uint32(kind), Datatype: c.Type.native(), Op: c.Operation.native(),
 		Buf: address(c.Buf), Count: uint64(count), Descriptor: uintptr(c.Descriptor),
 		Result: address(c.Result), ResultDescriptor: uintptr(c.ResultDescriptor),
 		Group: g.address, Root: uint64(c.Root), Flags: uint64(c.Flags),
@@ -435,9 +435,9 @@ func (g *Group) count(kind CollectiveKind, c *Collective, parts, resultParts int
 	case c.Root < 0 || c.Root >= g.Size():
 		return 0, fmt.Sprintf("the root is one of %d members, not %d", g.Size(), c.Root)
 	case c.Type.Size() == 0:
-		return 0, fmt.Sprintf("there is no data type %d", uint32(c.Type))
-	case kind.reduces() && c.Operation > BitXor:
-		return 0, "the operation " + c.Operation.String() + " does not combine values"
+		return 0, noType(c.Type)
+	case kind.reduces() && !c.Operation.combines():
+		return 0, noCombination(c.Operation)
 	}
 	size := c.Type.Size()
 	if parts > 0 {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/weft-go/weft/cgo"
 )
@@ -84,9 +85,9 @@ func (d *Domain) CollectiveLimits(kind CollectiveKind, operation AtomicOp, t Dat
 	case collectiveNames[kind] == "":
 		why = "there is no " + kind.String()
 	case kind != Barrier && t.Size() == 0:
-		why = "there is no data type " + strconv.Itoa(int(t))
-	case kind.reduces() && operation > BitXor:
-		why = "the operation " + operation.String() + " does not combine values"
+		why = noType(t)
+	case kind.reduces() && !operation.combines():
+		why = noCombination(operation)
 	}
 	if why != "" {
 		return CollectiveLimits{}, d.invalid("fi_query_collective", why)
@@ -96,9 +97,12 @@ func (d *Domain) CollectiveLimits(kind CollectiveKind, operation AtomicOp, t Dat
 
 // collectiveLimits is CollectiveLimits for what there is.
 func (d *Domain) collectiveLimits(kind CollectiveKind, operation AtomicOp, t DataType) (CollectiveLimits, error) {
-	op, datatype := cgo.OpNone, uint32(t)
+	if kind != Barrier && !atHand(t, 0) {
+		return CollectiveLimits{}, fail("fi_query_collective of "+kind.String(), d.provider, int(syscall.EOPNOTSUPP))
+	}
+	op, datatype := cgo.OpNone, t.native()
 	if kind.reduces() {
-		op = uint32(operation)
+		op = operation.native()
 	}
 	if kind == Barrier {
 		datatype = cgo.TypeVoid

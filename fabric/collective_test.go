@@ -310,9 +310,11 @@ func TestCollectiveRefuses(t *testing.T) {
 	g := m.group
 	bytes := func(n int) []byte { return make([]byte, n) }
 	for name, post := range map[string]func() (fabric.Token, error){
-		"no values": func() (fabric.Token, error) { return g.AllReduce(fabric.Collective{Type: fabric.Uint8}) },
+		"no values": func() (fabric.Token, error) {
+			return g.AllReduce(fabric.Collective{Type: fabric.Uint8, Operation: fabric.Sum})
+		},
 		"part of a value": func() (fabric.Token, error) {
-			return g.AllReduce(fabric.Collective{Buf: bytes(9), Result: bytes(9), Type: fabric.Uint64})
+			return g.AllReduce(fabric.Collective{Buf: bytes(9), Result: bytes(9), Type: fabric.Uint64, Operation: fabric.Sum})
 		},
 		"short result": func() (fabric.Token, error) {
 			return g.AllGather(fabric.Collective{Buf: bytes(8), Result: bytes(8), Type: fabric.Uint64})
@@ -324,7 +326,13 @@ func TestCollectiveRefuses(t *testing.T) {
 			return g.Broadcast(fabric.Collective{Buf: bytes(4), Type: fabric.Uint8, Root: 2})
 		},
 		"no such type": func() (fabric.Token, error) {
-			return g.AllReduce(fabric.Collective{Buf: bytes(8), Result: bytes(8), Type: 99})
+			return g.AllReduce(fabric.Collective{Buf: bytes(8), Result: bytes(8), Type: 99, Operation: fabric.Sum})
+		},
+		"no type": func() (fabric.Token, error) {
+			return g.AllReduce(fabric.Collective{Buf: bytes(8), Result: bytes(8), Operation: fabric.Sum})
+		},
+		"no operation": func() (fabric.Token, error) {
+			return g.AllReduce(fabric.Collective{Buf: bytes(8), Result: bytes(8), Type: fabric.Uint8})
 		},
 		"no such operation": func() (fabric.Token, error) {
 			return g.AllReduce(fabric.Collective{Buf: bytes(8), Result: bytes(8), Type: fabric.Uint8, Operation: 1 << 20})
@@ -343,16 +351,16 @@ func TestCollectiveRefuses(t *testing.T) {
 			return g.AllToAll(fabric.Collective{Buf: bytes(8), Result: bytes(8), Type: fabric.Uint8})
 		},
 		"reduce-scatter": func() (fabric.Token, error) {
-			return g.ReduceScatter(fabric.Collective{Buf: bytes(8), Result: bytes(4), Type: fabric.Uint8})
+			return g.ReduceScatter(fabric.Collective{Buf: bytes(8), Result: bytes(4), Type: fabric.Uint8, Operation: fabric.Sum})
 		},
 		"reduce": func() (fabric.Token, error) {
-			return g.Reduce(fabric.Collective{Buf: bytes(8), Result: bytes(8), Type: fabric.Uint8})
+			return g.Reduce(fabric.Collective{Buf: bytes(8), Result: bytes(8), Type: fabric.Uint8, Operation: fabric.Sum})
 		},
 		"gather": func() (fabric.Token, error) {
 			return g.Gather(fabric.Collective{Buf: bytes(8), Result: bytes(16), Type: fabric.Uint8})
 		},
 		"long messages": func() (fabric.Token, error) {
-			return g.AllReduce(fabric.Collective{Buf: bytes(16<<10 + 1), Result: bytes(16<<10 + 1), Type: fabric.Uint8})
+			return g.AllReduce(fabric.Collective{Buf: bytes(16<<10 + 1), Result: bytes(16<<10 + 1), Type: fabric.Uint8, Operation: fabric.Sum})
 		},
 		"long broadcast": func() (fabric.Token, error) {
 			return g.Broadcast(fabric.Collective{Buf: bytes(16<<10 + 2), Type: fabric.Uint8})

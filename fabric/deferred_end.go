@@ -190,8 +190,9 @@ func (e *Endpoint) PostWhen(op *Op, when Trigger) error {
 	}
 	c := &t.Ops[0]
 	flags := op.Flags
-	op.Flags |= OpFlags(cgo.FlagTrigger)
-	defer func() { op.Flags = flags }()
+	e.ownFlags = OpFlags(cgo.FlagTrigger)
+	op.Flags |= e.ownFlags
+	defer func() { op.Flags, e.ownFlags = flags, 0 }()
 	if !e.stage(op, c, &t.Extras[0]) {
 		op.Result, op.Err = Refused, nil
 		return nil

@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"sync/atomic"
 	"syscall"
 
 	"github.com/weft-go/weft/cgo"
@@ -39,6 +40,8 @@ type Endpoint struct {
 	links      *links            // of an endpoint of sockets, if they are known
 	// sendFlags are those of operations that are posted without any.
 	sendFlags OpFlags
+	ownFlags  OpFlags                      // that weft itself gives an operation
+	atomics   atomic.Pointer[atomicLimits] // nil until there is an atomic operation
 }
 
 // OpenEndpoint makes an endpoint of the domain's kind. It can be used after

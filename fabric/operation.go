@@ -13,7 +13,7 @@ type OpKind uint8
 // buffer and without flags is posted by the plain form of the call, and any other
 // by the form with a message (fi_tsendmsg and the like) or the one with immediate
 // data (fi_tsenddata). The injected kinds are done with their buffer when Turn
-// returns, and have no completion.
+// returns, and have no completion; more than Info.InjectSize bytes are ErrInvalid.
 const (
 	OpTaggedSend    OpKind = iota + 1 // fi_tsend and its forms
 	OpTaggedReceive                   // fi_trecv and its forms
@@ -46,7 +46,7 @@ func (k OpKind) String() string {
 }
 
 // kinds says for each kind how it is called here and in C, on which queue it
-// completes, and what it needs.
+// completes, what it needs, and which flags it can have.
 var kinds = [...]struct {
 	name    string
 	code    uint32
@@ -54,20 +54,21 @@ var kinds = [...]struct {
 	inject  bool // has no completion
 	remote  bool // needs Op.Remote
 	atomic  bool // needs Op.Atomic
+	flags   OpFlags
 }{
-	OpTaggedSend:    {name: "tagged send", code: cgo.KindTaggedSend},
-	OpTaggedReceive: {name: "tagged receive", code: cgo.KindTaggedReceive, receive: true},
-	OpTaggedInject:  {name: "tagged inject", code: cgo.KindTaggedInject, inject: true},
-	OpSend:          {name: "send", code: cgo.KindSend},
-	OpReceive:       {name: "receive", code: cgo.KindReceive, receive: true},
-	OpInject:        {name: "inject", code: cgo.KindInject, inject: true},
-	OpRead:          {name: "read", code: cgo.KindRead, remote: true},
-	OpWrite:         {name: "write", code: cgo.KindWrite, remote: true},
-	OpWriteInject:   {name: "write inject", code: cgo.KindWriteInject, inject: true, remote: true},
-	OpAtomic:        {name: "atomic", code: cgo.KindAtomic, remote: true, atomic: true},
+	OpTaggedSend:    {name: "tagged send", code: cgo.KindTaggedSend, flags: sendFlags},
+	OpTaggedReceive: {name: "tagged receive", code: cgo.KindTaggedReceive, receive: true, flags: WithCompletion | MultiReceive | Peek | Claim | Discard},
+	OpTaggedInject:  {name: "tagged inject", code: cgo.KindTaggedInject, inject: true, flags: Immediate},
+	OpSend:          {name: "send", code: cgo.KindSend, flags: sendFlags | ToMulticast},
+	OpReceive:       {name: "receive", code: cgo.KindReceive, receive: true, flags: WithCompletion | MultiReceive | Peek | Claim | Discard},
+	OpInject:        {name: "inject", code: cgo.KindInject, inject: true, flags: Immediate},
+	OpRead:          {name: "read", code: cgo.KindRead, remote: true, flags: readFlags},
+	OpWrite:         {name: "write", code: cgo.KindWrite, remote: true, flags: sendFlags},
+	OpWriteInject:   {name: "write inject", code: cgo.KindWriteInject, inject: true, remote: true, flags: Immediate},
+	OpAtomic:        {name: "atomic", code: cgo.KindAtomic, remote: true, atomic: true, flags: sendFlags},
 	OpAtomicInject:  {name: "atomic inject", code: cgo.KindAtomicInject, inject: true, remote: true, atomic: true},
-	OpFetch:         {name: "fetching atomic", code: cgo.KindFetch, remote: true, atomic: true},
-	OpCompare:       {name: "comparing atomic", code: cgo.KindCompare, remote: true, atomic: true},
+	OpFetch:         {name: "fetching atomic", code: cgo.KindFetch, remote: true, atomic: true, flags: sendFlags},
+	OpCompare:       {name: "comparing atomic", code: cgo.KindCompare, remote: true, atomic: true, flags: sendFlags},
 	OpRemoteWrite:   {name: "remote write"},
 	OpCollective:    {name: "collective"},
 }
@@ -119,6 +120,9 @@ const (
 	Claim OpFlags = OpFlags(cgo.FlagClaim)
 	// Discard with Peek or Claim drops the message (FI_DISCARD).
 	Discard OpFlags = OpFlags(cgo.FlagDiscard)
+
+	readFlags = WithCompletion | Fence | completionLevels
+	sendFlags = readFlags | Immediate
 )
 
 // MPITag is a tag in the layout that MPI programs announce as FI_TAG_MPI: a tag
@@ -165,7 +169,8 @@ type Op struct {
 	Context uint64
 
 	// Flags are for all but the injected kinds, which take Immediate only; that
-	// flag sends the number Immediate along.
+	// flag sends the number Immediate along, of Info.ImmediateSize bytes: a larger
+	// one is ErrInvalid.
 	Flags     OpFlags
 	Immediate uint64
 	// Claimed is the token of a message that was peeked at and claimed.
@@ -179,7 +184,8 @@ type Op struct {
 	Remotes []RemotePart
 	// Vector is several buffers in place of Buf, with their Descriptors if the
 	// device needs registration. A provider takes a few
-	// (SendAttributes.Vectors, ReceiveAttributes.Vectors), weft eight at most.
+	// (SendAttributes.Vectors, ReceiveAttributes.Vectors), weft eight at most; more
+	// are ErrInvalid.
 	Vector      [][]byte
 	Descriptors []Descriptor
 	// Atomic is what atomic operations have beside.
@@ -254,10 +260,8 @@ func (op *Op) wrong() string {
 		return "an operation has either Buf or Vector"
 	case len(op.Descriptors) > 0 && len(op.Descriptors) != len(op.Vector):
 		return strconv.Itoa(len(op.Descriptors)) + " descriptors for " + strconv.Itoa(len(op.Vector)) + " buffers"
-	case k.inject && (len(op.Vector) > 0 || op.Flags&^Immediate != 0):
-		return "an injected operation has one buffer, and no flag but Immediate"
-	case op.Flags&Immediate != 0 && (op.Kind == OpRead || op.Kind == OpAtomicInject):
-		return "there is no immediate with a read or an injected atomic"
+	case k.inject && len(op.Vector) > 0:
+		return "an injected operation has one buffer"
 	case k.atomic && len(op.Remotes) == 0:
 		return op.Atomic.wrong(op)
 	}

@@ -3,6 +3,8 @@ package fabric
 import (
 	"strconv"
 	"syscall"
+
+	"github.com/weft-go/weft/cgo"
 )
 
 // wrong says why an operation was not even tried.
@@ -28,6 +30,13 @@ func (e *Endpoint) unfit(op *Op) (Errno, string) {
 		return errnoInvalid, "an operation has at most " + strconv.FormatUint(e.mostRemotes(), 10) +
 			" pieces of remote memory here, not " + strconv.Itoa(len(op.Remotes))
 	}
+	if e.misflagged(op) {
+		more := op.Flags &^ kinds[op.Kind].flags
+		return errnoInvalid, "it does not take the flags " + more.String() + " (0x" + strconv.FormatUint(uint64(more), 16) + ")"
+	}
+	if e.tooMuch(op) {
+		return errnoInvalid, e.howMuch(op)
+	}
 	if e.placeless(op) {
 		return errnoInvalid, "a MultiReceive takes a receive queue whose completions say where a message is: CompletionTagged or CompletionData"
 	}
@@ -48,10 +57,53 @@ func (e *Endpoint) unfit(op *Op) (Errno, string) {
 	if !e.reaches(op) {
 		return Errno(syscall.ENOENT), noPeer(op.Peer)
 	}
+	if errno, why := e.lacking(op); errno != 0 {
+		return errno, why
+	}
 	if e.queue(op.Kind) == nil {
 		return errnoInvalid, "the endpoint has no completion queue for this direction"
 	}
 	return 0, ""
+}
+
+// misflagged says that an operation has flags that are not for its kind. Most providers
+// look only for those that they expect; sockets takes FI_TRIGGER for the word that
+// the operation's context says what it waits for.
+func (e *Endpoint) misflagged(op *Op) bool {
+	return op.Flags&^(kinds[op.Kind].flags|e.ownFlags) != 0
+}
+
+// tooMuch says that an operation has more buffers, more bytes to inject, or a larger
+// immediate than the provider says that it takes. Providers do not look: of more
+// they write over their own memory and the peer's, or lose the rest. Receives that get
+// one buffer more are left to tooManyBuffers.
+func (e *Endpoint) tooMuch(op *Op) bool {
+	a := &e.Info().a
+	return len(op.Vector) > 1 && uint64(len(op.Vector)) > e.mostParts(op) && !e.spilling(op) ||
+		kinds[op.Kind].inject && uint64(len(op.Buf)) > a.InjectSize ||
+		op.Flags&Immediate != 0 && a.ImmediateSize < 8 && op.Immediate>>(8*a.ImmediateSize) != 0
+}
+
+// howMuch is what tooMuch has found.
+func (e *Endpoint) howMuch(op *Op) string {
+	a := &e.Info().a
+	switch parts := uint64(len(op.Vector)); {
+	case parts > 1 && parts > e.mostParts(op):
+		return "at most " + strconv.FormatUint(e.mostParts(op), 10) + " buffers, not " + strconv.FormatUint(parts, 10)
+	case kinds[op.Kind].inject && uint64(len(op.Buf)) > a.InjectSize:
+		return "at most " + strconv.FormatUint(a.InjectSize, 10) + " bytes can be injected, not " + strconv.Itoa(len(op.Buf))
+	}
+	return "an immediate has " + strconv.FormatUint(a.ImmediateSize, 10) + " bytes here, and " +
+		strconv.FormatUint(op.Immediate, 10) + " has more"
+}
+
+// mostParts is how many buffers an operation can have.
+func (e *Endpoint) mostParts(op *Op) uint64 {
+	a := &e.Info().a
+	if kinds[op.Kind].receive {
+		return min(max(a.RxVectors, 1), cgo.MaxVectors)
+	}
+	return min(max(a.TxVectors, 1), cgo.MaxVectors)
 }
 
 // undirected says of endpoints that untagged receives do not look at the peer

@@ -12,13 +12,17 @@ func (e *Endpoint) stage(op *Op, c *cgo.Op, x *cgo.Extra) bool {
 	c.Kind, c.Slot, c.Token, c.Extra = 0, 0, 0, nil
 	// The usual case first: a plain message needs no look at the rest.
 	plain := op.plain()
-	if (!plain || op.Kind == 0) && (op.wrong() != "" || e.emptyTooMuch(op) != "" || e.placeless(op) || e.tooManyRemotes(op)) {
+	if (!plain || op.Kind == 0) && (op.wrong() != "" || e.emptyTooMuch(op) != "" || e.placeless(op) ||
+		e.tooManyRemotes(op)) {
 		return true
 	}
 	if e.undirected && op.Kind == OpReceive && op.Peer != AddressAny {
 		return true
 	}
 	if e.registered && op.unregistered() {
+		return true
+	}
+	if (!plain || kinds[op.Kind].inject) && (e.misflagged(op) || e.tooMuch(op)) {
 		return true
 	}
 	spills := e.spilling(op)
@@ -41,6 +45,11 @@ func (e *Endpoint) stage(op *Op, c *cgo.Op, x *cgo.Extra) bool {
 	usual := e.vector == nil || e.vector.bits.has(op.Peer) || kind.receive && op.Peer == AddressAny
 	if !usual && !e.reaches(op) {
 		return true
+	}
+	if kind.atomic {
+		if errno, _ := e.lacking(op); errno != 0 {
+			return true
+		}
 	}
 	c.Peer, c.Tag, c.Ignore = uint64(op.Peer), op.Tag, op.Ignore
 	switch {
@@ -114,7 +123,7 @@ func extend(op *Op, c *cgo.Op, x *cgo.Extra) {
 		for i := range op.Vector {
 			x.Vector[i].Len /= uint64(a.Type.Size())
 		}
-		x.Datatype, x.Atomic = uint32(a.Type), uint32(a.Operation)
+		x.Datatype, x.Atomic = a.Type.native(), a.Operation.native()
 		x.Compare, x.CompareDescriptor = address(a.Compare), uintptr(a.CompareDescriptor)
 		x.Result, x.ResultDescriptor = address(a.Result), uintptr(a.ResultDescriptor)
 		if a.Operation == AtomicRead && c.Buf == 0 && x.Vectors == 0 {

@@ -14,8 +14,8 @@ import (
 
 type suiteCommand struct {
 	Match   string `name:"run" placeholder:"REGEXP" help:"Only the benchmarks whose name matches."`
-	Rounds  int    `default:"7" placeholder:"N" help:"How often each is measured in turn with its baselines, at least 5 times (7)."`
-	Quick   bool   `help:"Fewer benchmarks with fewer messages, for a look; the report says so."`
+	Rounds  *int   `placeholder:"N" help:"How often each is measured in turn with its baselines, at least 5 times (7; 5 with --quick)."`
+	Quick   bool   `help:"Fewer benchmarks with fewer messages, for a look of some minutes; the report says so."`
 	Names   bool   `help:"Only print the names of the benchmarks."`
 	JSON    string `placeholder:"FILE" help:"Write the results to a file, too."`
 	HTML    string `placeholder:"FILE" help:"Write a page with tables and plots, which needs nothing else."`
@@ -27,6 +27,13 @@ type suiteCommand struct {
 // Run measures, or compares what was measured.
 func (c *suiteCommand) Run(t *terminal) error {
 	match, err := regexp.Compile(c.Match)
+	rounds := 7
+	switch {
+	case c.Rounds != nil:
+		rounds = *c.Rounds
+	case c.Quick:
+		rounds = bench.LeastRounds
+	}
 	var ignored error
 	switch {
 	case c.File != "":
@@ -39,8 +46,8 @@ func (c *suiteCommand) Run(t *terminal) error {
 		return ignored
 	case err != nil:
 		return &usageError{fmt.Sprintf("--run: %v", err)}
-	case c.Rounds < bench.LeastRounds:
-		return &usageError{fmt.Sprintf("--rounds is %d, it must be at least %d, for a median", c.Rounds, bench.LeastRounds)}
+	case rounds < bench.LeastRounds:
+		return &usageError{fmt.Sprintf("--rounds is %d, it must be at least %d, for a median", rounds, bench.LeastRounds)}
 	}
 	if err := checkOutputs(
 		[]namedFile{{"--json", c.JSON}, {"--html", c.HTML}},
@@ -76,7 +83,7 @@ func (c *suiteCommand) Run(t *terminal) error {
 	defer stop()
 	var b steps
 	after, err := suite.Run(ctx, suite.Config{
-		Match: match, Rounds: c.Rounds, Quick: c.Quick, Profile: c.Profile, Command: commandText(os.Args),
+		Match: match, Rounds: rounds, Quick: c.Quick, Profile: c.Profile, Command: commandText(os.Args),
 		Progress: b.show,
 		Finished: func(all, done int, r *report.Result) {
 			if !onTerminal() {

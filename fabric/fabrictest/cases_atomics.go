@@ -22,6 +22,7 @@ var atomicCases = []named{
 	{"complex64", func(t *trial) { everyOperation(t, arithmetic[complex64](), equality[complex64]()) }},
 	{"complex128", func(t *trial) { everyOperation(t, arithmetic[complex128](), equality[complex128]()) }},
 	{"other types", wideTypes},
+	{"not supported", lackingAtomics},
 }
 
 type integer interface {
@@ -47,6 +48,7 @@ func arithmetic[T fabric.Number]() updates[T] {
 	}
 	return updates[T]{
 		fabric.Sum:         func(there, here T) T { return there + here },
+		fabric.Difference:  func(there, here T) T { return there - here },
 		fabric.Product:     func(there, here T) T { return there * here },
 		fabric.LogicalOr:   func(there, here T) T { return truth(there != 0 || here != 0) },
 		fabric.LogicalAnd:  func(there, here T) T { return truth(there != 0 && here != 0) },
@@ -98,7 +100,7 @@ func integers[T integer](t *trial) {
 func everyOperation[T fabric.Number](t *trial, u updates[T], s swaps[T]) {
 	x := newAtoms[T](t)
 	kind, has := fabric.TypeOf[T](), 0
-	for op := fabric.Min; op <= fabric.MaskedSwap; op++ {
+	for op := fabric.Min; op <= fabric.Difference; op++ {
 		for _, k := range []fabric.OpKind{fabric.OpAtomic, fabric.OpAtomicInject, fabric.OpFetch, fabric.OpCompare} {
 			update, swap := u[op], s[op]
 			if update == nil && (k != fabric.OpCompare || swap == nil) || op == fabric.AtomicRead && k != fabric.OpFetch {
@@ -264,7 +266,10 @@ func wideTypes(t *trial) {
 	a, b := pairOf(t, fabric.Atomics)
 	memory, remote := b.site.shared(t, 256)
 	has := 0
-	for _, kind := range []fabric.DataType{fabric.LongDouble, fabric.LongDoubleCpx, fabric.Int128, fabric.Uint128} {
+	for _, kind := range []fabric.DataType{
+		fabric.LongDouble, fabric.LongDoubleCpx, fabric.Int128, fabric.Uint128,
+		fabric.Float16, fabric.BFloat16, fabric.Float8E4M3, fabric.Float8E5M2,
+	} {
 		one, other := wideValues(kind)
 		size := kind.Size()
 		equal(t, size, len(one))

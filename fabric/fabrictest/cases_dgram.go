@@ -4,6 +4,7 @@ import "github.com/weft-go/weft/fabric"
 
 var datagramCases = []named{
 	{"messages", datagrams},
+	{"too long", longDatagrams},
 	{"set name", setName},
 }
 
@@ -59,6 +60,27 @@ func datagrams(t *trial) {
 	}
 	errorIs(t, a.e.Connect(make([]byte, 16), nil), fabric.ErrInvalid)
 	errorIs(t, a.e.Shutdown(), fabric.ErrInvalid)
+	idle(t, a, b)
+}
+
+// What no datagram can hold fails by itself, and the next one arrives.
+func longDatagrams(t *trial) {
+	s := openDatagrams(t)
+	const tooLong = 1 << 20
+	if s.info.MaxMessage() > tooLong {
+		t.need("datagrams with an end", fabric.ErrNotSupported)
+	}
+	a, b := s.datagram(t), s.datagram(t)
+	acquaint(t, a, b)
+	op := a.post(t, fabric.Op{Kind: fabric.OpSend, Peer: a.peer, Buf: make([]byte, tooLong)})
+	if op.Err == nil {
+		isTrue(t, a.await(t).Err != nil, "it was sent")
+	}
+	got := s.prefixed(make([]byte, 9))
+	b.must(t, fabric.Op{Kind: fabric.OpReceive, Peer: fabric.AddressAny, Buf: got, Context: 1})
+	a.must(t, fabric.Op{Kind: fabric.OpSend, Peer: a.peer, Buf: s.prefixed([]byte("the next")), Context: 2})
+	equal(t, 2, a.done(t).Context)
+	equal(t, len(got)-1, b.done(t).Len)
 	idle(t, a, b)
 }
 
