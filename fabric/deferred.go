@@ -81,10 +81,18 @@ func (e *Endpoint) Defer(op Op, when Trigger, done *Counter) (f *Deferred, err e
 	if err := e.whole(call); err != nil {
 		return nil, err
 	}
+	f = &Deferred{domain: d, endpoint: e, when: when, done: done, ownsDone: own, receive: kinds[op.Kind].receive}
+	// Before the look at its regions, which stay open from here on.
+	f.uses.fill(&op)
+	d.inUse.addDeferred(f)
+	defer func(f *Deferred) {
+		if err != nil {
+			d.inUse.removeDeferred(f)
+		}
+	}(f)
 	if errno, why := e.unfit(&op); errno != 0 {
 		return nil, &Error{Op: call, Provider: e.provider, Errno: errno, Detail: why}
 	}
-	f = &Deferred{domain: d, endpoint: e, when: when, done: done, ownsDone: own, receive: kinds[op.Kind].receive}
 	d.deferred.Lock()
 	defer d.deferred.Unlock()
 	if done.bound {
@@ -109,7 +117,6 @@ func (e *Endpoint) Defer(op Op, when Trigger, done *Counter) (f *Deferred, err e
 	}
 	u.queued++
 	u.open++
-	d.inUse.addDeferred(f)
 	f.flushes = d.deferred.flushes
 	f.open("deferred operation", d.provider, &d.handle, &when.Counter.handle, &done.handle)
 	return f, nil
@@ -136,11 +143,11 @@ func (f *Deferred) fill(op *Op) {
 	c.Kind = kinds[op.Kind].code
 	c.Peer, c.Tag, c.Ignore = uint64(op.Peer), op.Tag, op.Ignore
 	c.Buf, c.Len = address(op.Buf), uint64(len(op.Buf))
-	c.Descriptor = uintptr(op.Descriptor)
-	extend(op, c, f.work.Extra())
+	// Defer has seen that the regions are open, and keeps them so.
+	_ = f.domain.descriptors.translate(&c.Descriptor, op.Descriptor)
+	_ = f.domain.extend(op, c, f.work.Extra())
 	// The work's own copy is what C looks at.
 	c.Extra = nil
-	f.uses.fill(op)
 	buffers := append([][]byte{op.Buf}, op.Vector...)
 	if a := op.Atomic; a != nil {
 		buffers = append(buffers, a.Result, a.Compare)

@@ -139,8 +139,10 @@ type Registration interface {
 }
 
 // Descriptor stands for registered memory in an operation (a local memory
-// descriptor, fi_mr_desc). The zero Descriptor is none.
-type Descriptor uintptr
+// descriptor, fi_mr_desc), for as long as it is registered: an operation with one whose
+// registration was closed, or is of another domain, fails with ErrInvalid. The zero
+// Descriptor is none.
+type Descriptor uint64
 
 // Address stands for a peer in an address vector (fi_addr_t). It means nothing
 // elsewhere. The zero Address is a peer like any other.

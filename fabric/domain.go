@@ -23,8 +23,9 @@ type Domain struct {
 	binding sync.Mutex
 	events  *EventQueue
 
-	deferred domainDeferred
-	inUse    domainUse
+	deferred    domainDeferred
+	inUse       domainUse
+	descriptors descriptorTable
 }
 
 // OpenDomain opens the domain that the info names. What is opened in it is as the

@@ -46,6 +46,9 @@ func (e *Endpoint) unfit(op *Op) (Errno, string) {
 	if e.registered && op.unregistered() {
 		return errnoInvalid, "a buffer here must be registered, and have its descriptor with it"
 	}
+	if why := e.unknownDescriptor(op); why != "" {
+		return errnoInvalid, why
+	}
 	if e.spilling(op) {
 		if why := tooManyBuffers(op); why != "" {
 			return errnoInvalid, why

@@ -17,13 +17,14 @@ import (
 // region is open.
 type Region struct {
 	handle
-	raw      cgo.Region
-	domain   *Domain
-	modes    cgo.RegionModes
-	access   Access
-	segments []segment
-	length   uint64
-	pinner   runtime.Pinner
+	raw        cgo.Region
+	descriptor Descriptor
+	domain     *Domain
+	modes      cgo.RegionModes
+	access     Access
+	segments   []segment
+	length     uint64
+	pinner     runtime.Pinner
 
 	mu      sync.Mutex
 	bound   bool // to an endpoint or a counter
@@ -203,12 +204,14 @@ func (r *Region) register(c RegionConfig, op string, call func(key uint64) (cgo.
 	}
 	// In these modes a region is bound first and then enabled.
 	r.enabled = !r.modes.Endpoint && (!r.modes.RemoteEvents || c.Flags&RegionEvents == 0)
+	r.descriptor = d.descriptors.add(r.raw.Descriptor())
 	r.open("region", d.provider, &d.handle)
 	return nil
 }
 
 // Descriptor is what operations carry for buffers within the region
-// of a device that needs registration. It is 0, which is none, after Close.
+// of a device that needs registration. It is 0, which is none, after Close, and
+// operations with one from before are refused then.
 //
 // Implements: void *fi_mr_desc(...)
 func (r *Region) Descriptor() Descriptor {
@@ -216,7 +219,7 @@ func (r *Region) Descriptor() Descriptor {
 		return 0
 	}
 	defer r.leave()
-	return Descriptor(r.raw.Descriptor())
+	return r.descriptor
 }
 
 // Access is what the region was registered for.
@@ -234,12 +237,18 @@ func (r *Region) Len() uint64 { return r.length }
 // Implements: int fi_close(...)
 func (r *Region) Close() error {
 	return r.close(func() error {
-		if err := r.inFlight(); err != nil {
+		// Before the look at what is in flight: no more begins behind it.
+		table := &r.domain.descriptors
+		table.bar(r.descriptor)
+		err := r.inFlight()
+		if err == nil {
+			err = fail("fi_close of region", r.provider, int(r.raw.Close()))
+		}
+		if err != nil {
+			table.admit(r.descriptor)
 			return err
 		}
-		if err := fail("fi_close of region", r.provider, int(r.raw.Close())); err != nil {
-			return err
-		}
+		table.remove(r.descriptor)
 		r.pinner.Unpin()
 		return nil
 	})

@@ -93,7 +93,7 @@ type users map[string]int
 
 // inFlight is an error if operations in flight have the region.
 func (r *Region) inFlight() error {
-	d := Descriptor(r.raw.Descriptor())
+	d := r.descriptor
 	if d == 0 {
 		return nil
 	}

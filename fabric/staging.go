@@ -61,9 +61,13 @@ func (e *Endpoint) stage(op *Op, c *cgo.Op, x *cgo.Extra) bool {
 		c.Peer = 0
 	}
 	c.Buf, c.Len = address(op.Buf), uint64(len(op.Buf))
-	c.Descriptor = uintptr(op.Descriptor)
+	if !e.domain.descriptors.translate(&c.Descriptor, op.Descriptor) {
+		return true
+	}
 	if !plain || spills {
-		extend(op, c, x)
+		if !e.domain.extend(op, c, x) {
+			return true
+		}
 		if x.Remotes > 0 && op.Flags&^Immediate == 0 {
 			// Only the form with a message takes them, and it takes no defaults.
 			x.Flags |= uint64(e.sendFlags)
@@ -98,8 +102,9 @@ func (e *Endpoint) stage(op *Op, c *cgo.Op, x *cgo.Extra) bool {
 	return true
 }
 
-// extend fills in what an operation has beyond a buffer, a peer and a tag.
-func extend(op *Op, c *cgo.Op, x *cgo.Extra) {
+// extend fills in what an operation has beyond a buffer, a peer and a tag, and says
+// whether its descriptors are of open regions.
+func (d *Domain) extend(op *Op, c *cgo.Op, x *cgo.Extra) bool {
 	c.Extra = x
 	x.Flags, x.Data = uint64(op.Flags), op.Immediate
 	x.RemoteAddress, x.RemoteKey = op.Remote.Address, op.Remote.Key
@@ -114,8 +119,8 @@ func extend(op *Op, c *cgo.Op, x *cgo.Extra) {
 	for i, b := range op.Vector {
 		x.Vector[i] = cgo.Vector{Base: address(b), Len: uint64(len(b))}
 		x.Descriptor[i] = 0
-		if i < len(op.Descriptors) {
-			x.Descriptor[i] = uintptr(op.Descriptors[i])
+		if i < len(op.Descriptors) && !d.descriptors.translate(&x.Descriptor[i], op.Descriptors[i]) {
+			return false
 		}
 	}
 	if a := op.Atomic; a != nil && kinds[op.Kind].atomic {
@@ -124,14 +129,18 @@ func extend(op *Op, c *cgo.Op, x *cgo.Extra) {
 			x.Vector[i].Len /= uint64(a.Type.Size())
 		}
 		x.Datatype, x.Atomic = a.Type.native(), a.Operation.native()
-		x.Compare, x.CompareDescriptor = address(a.Compare), uintptr(a.CompareDescriptor)
-		x.Result, x.ResultDescriptor = address(a.Result), uintptr(a.ResultDescriptor)
+		x.Compare, x.Result = address(a.Compare), address(a.Result)
+		if !d.descriptors.translate(&x.CompareDescriptor, a.CompareDescriptor) ||
+			!d.descriptors.translate(&x.ResultDescriptor, a.ResultDescriptor) {
+			return false
+		}
 		if a.Operation == AtomicRead && c.Buf == 0 && x.Vectors == 0 {
 			// It has nothing to send, but the efa provider (1.17) copies it
 			// all the same.
 			c.Buf = x.Result
 		}
 	}
+	return true
 }
 
 func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
