@@ -313,7 +313,11 @@ func TestMaskFindsWaiting(t *testing.T) {
 		a, b, toB, _ := pair(t, provider)
 		const early, late, mask, masked, exact = 1<<32 | 5, 2 << 32, 0xff, 1, 2
 		send := func(tag uint64) fabric.Op {
-			return fabric.Op{Kind: fabric.OpTaggedSend, Peer: toB, Tag: tag, Buf: []byte("text"), Flags: fabric.Immediate, Immediate: tag}
+			op := fabric.Op{Kind: fabric.OpTaggedSend, Peer: toB, Tag: tag, Buf: []byte("text")}
+			if a.Attributes().ImmediateSize == 8 {
+				op.Flags, op.Immediate = fabric.Immediate, tag
+			}
+			return op
 		}
 		receive := func(tag, ignore, context uint64) fabric.Op {
 			return fabric.Op{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Tag: tag, Ignore: ignore, Buf: make([]byte, 8), Context: context}
