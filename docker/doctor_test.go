@@ -2,6 +2,7 @@ package docker_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -168,6 +169,27 @@ func settings(t *testing.T) []setting {
 			want: "warning no-answers", found: "3 peers that did not answer", code: warnings,
 		},
 		{
+			name: "device that has not sent anything", command: emulated,
+			flags: slices.Concat(opens, instance(t, map[string]string{
+				"class/infiniband/rdmap0s0/ports/1/hw_counters/tx_pkts": "0",
+			})),
+			want: "note untried", found: "0 packets sent",
+		},
+		{
+			name: "device that does not count", command: emulated,
+			flags: slices.Concat(opens, instance(t, without("class/infiniband/rdmap0s0/ports/1/hw_counters/"))),
+			want:  "note unseen", found: "the device does not count its packets",
+		},
+		{
+			name: "FI_EFA_IFACE names a device that is not there", flags: onGood("--env", "FI_EFA_IFACE=rdmap9s9"), command: bare,
+			want: "problem filtered-devices" + sockets, found: "FI_EFA_IFACE=rdmap9s9; there are rdmap0s0", code: problem,
+		},
+		{
+			// The device has an address that this container has not.
+			name: "endpoint that cannot be opened", flags: onGood("--env", "WEFT_EFA_ADDRESSES=192.0.2.1"), command: emulated,
+			want: "problem unopened", found: "fi_enable (efa): Invalid argument", code: problem,
+		},
+		{
 			name: "no driver of rdma-core in the image", flags: onGood(), command: bare,
 			prepare: "rm /etc/libibverbs.d/efa.driver",
 			want:    "problem no-verbs-plugin" + sockets, found: "there is no efa.driver", code: problem,
@@ -177,6 +199,36 @@ func settings(t *testing.T) []setting {
 			want: "problem unexplained" + sockets, found: "no EFA device that libfabric could open", code: problem,
 		},
 		// The library.
+		{
+			name: "settings at which the provider ends the process", command: emulated,
+			flags: onGood("--env", "FI_EFA_USE_DEVICE_RDMA=1", "--env", "WEFT_EFA_RDMA=none"),
+			want:  "problem library-died, warning forced-rdma", found: "SIGABRT: abort", code: problem,
+		},
+		{
+			name: "libfabric that is older than the device", command: emulated,
+			flags: slices.Concat(opens, instance(t, map[string]string{"bus/pci/devices/0000:00:06.0/device": "0xefa1"})),
+			want:  "note library-age", found: "libfabric 1.17",
+		},
+		{
+			// None is to be had; this one says so.
+			name: "old libfabric", flags: onGood("--volume", older(t)+":/opt/older.so"),
+			command: `env LD_PRELOAD="/usr/local/lib/libweft-efa-emulator.so /opt/older.so" ` + bare,
+			want:    "warning old-library", found: "libfabric 1.15", code: warnings,
+		},
+		{
+			// It wants a library of that name as it would any other.
+			name: "libfabric without efa", flags: onGood(),
+			prepare: `mkdir /opt/other
+				for name in fabric efa; do sed s/libefa.so.1/libother.so/g ` + lib + `/lib$name.so.1 >/opt/other/lib$name.so.1; done
+				mv /opt/other/libefa.so.1 /opt/other/libother.so`,
+			command: "env LD_LIBRARY_PATH=/opt/other " + bare,
+			want:    "problem no-provider" + sockets, found: "and no efa", code: problem,
+		},
+		{
+			name: "program without cgo", flags: onGood("--volume", withoutCgo(t)+":/opt/weft"),
+			command: "/opt/weft doctor --json",
+			want:    "problem no-cgo", found: "without cgo", code: problem,
+		},
 		{
 			name: "two libfabrics in the process", flags: onGood(),
 			prepare: "mkdir /opt/other && cp " + lib + "/libfabric.so.1 /opt/other",
@@ -189,6 +241,26 @@ func settings(t *testing.T) []setting {
 			want:    "warning other-library", found: "and there is /opt/amazon/efa/lib/libfabric.so.1", code: warnings,
 		},
 	}
+}
+
+// older has libfabric say that it is version 1.15.
+func older(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	source, name := filepath.Join(folder, "older.c"), filepath.Join(folder, "older.so")
+	require.NoError(t, os.WriteFile(source, []byte("unsigned fi_version(void) { return 1 << 16 | 15; }\n"), 0o600))
+	o := run(t, "gcc", "-shared", "-fPIC", "-o", name, source)
+	require.Zero(t, o.code, "%s", o)
+	return name
+}
+
+// withoutCgo is the command, built so that it cannot call libfabric.
+func withoutCgo(t *testing.T) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "weft")
+	o := run(t, "env", "CGO_ENABLED=0", "go", "build", "-o", name, "./cmd/weft")
+	require.Zero(t, o.code, "%s", o)
+	return name
 }
 
 // profile is one of seccomp that forbids what providers for one host use, as that of older
@@ -214,8 +286,22 @@ type finding struct {
 	Found, Do      string
 }
 
-// ofMachine are kinds of findings about the machine, and not about the container.
+// ofMachine are kinds of findings about the machine, and not about the container. That
+// huge pages are missing is seen if it is so; ptrace needs a kernel with Yama.
 var ofMachine = []string{"no-huge-pages", "ptrace"}
+
+// hugePages says whether this machine has huge pages for an endpoint.
+func hugePages(t *testing.T) bool {
+	t.Helper()
+	text, err := os.ReadFile("/proc/meminfo")
+	require.NoError(t, err)
+	var free, size int
+	for line := range strings.Lines(string(text)) {
+		_, _ = fmt.Sscanf(line, "HugePages_Free: %d", &free)
+		_, _ = fmt.Sscanf(line, "Hugepagesize: %d", &size)
+	}
+	return free*size >= 110<<10
+}
 
 // Each fault that is made on purpose is found, and nothing else is.
 func TestDoctor(t *testing.T) {
@@ -223,6 +309,24 @@ func TestDoctor(t *testing.T) {
 	for _, s := range settings(t) {
 		t.Run(s.name, func(t *testing.T) { s.examine(t, image) })
 	}
+}
+
+// Every kind that docs/doctor.md has is made on purpose by one of the settings.
+func TestDoctorIsShownAllKinds(t *testing.T) {
+	page, err := os.ReadFile("../docs/doctor.md")
+	require.NoError(t, err)
+	made := strings.Join(ofMachine, " ")
+	for _, s := range settings(t) {
+		made += " " + strings.ReplaceAll(s.want, ",", "")
+	}
+	kinds := 0
+	for line := range strings.Lines(string(page)) {
+		if kind, ok := strings.CutPrefix(strings.TrimSpace(line), "### "); ok {
+			kinds++
+			require.Contains(t, strings.Fields(made), kind)
+		}
+	}
+	require.NotZero(t, kinds)
 }
 
 // examine runs doctor in the container.
@@ -245,12 +349,14 @@ func (s setting) examine(t *testing.T, image string) {
 	require.Equal(t, s.code != problem, r.Usable, "%s", o)
 
 	var got, fine []string
+	missing := false
 	for _, f := range r.Findings {
 		if f.Severity == "fine" {
 			fine = append(fine, f.Found)
 			continue
 		}
 		if slices.Contains(ofMachine, f.Kind) {
+			missing = missing || f.Kind == "no-huge-pages"
 			continue
 		}
 		if len(got) == 0 {
@@ -261,4 +367,5 @@ func (s setting) examine(t *testing.T, image string) {
 	}
 	require.Equal(t, s.want, strings.Join(got, ", "), "%s", o)
 	require.Contains(t, strings.Join(fine, "\n"), s.fine)
+	require.Equal(t, !hugePages(t), missing, "%s", o)
 }
