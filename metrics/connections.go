@@ -13,8 +13,8 @@ import (
 // NewConnections makes it: the zero value cannot be used. It is a prometheus.Collector, and
 // its methods may be called from any goroutine.
 type Connections struct {
-	collector[[]peerStats]
-	most int
+	collector *collector[[]peerStats]
+	most      int
 
 	mu    sync.Mutex
 	peers map[string]*peer
@@ -48,7 +48,7 @@ type peerStats struct {
 // gone.
 func NewConnections(name string, most int) *Connections {
 	c := &Connections{most: most, peers: make(map[string]*peer)}
-	c.collector = *newCollector(peerMetrics, prometheus.Labels{"reactor": name}, c.stats)
+	c.collector = newCollector(peerMetrics, prometheus.Labels{"reactor": name}, c.stats)
 	return c
 }
 
@@ -84,6 +84,12 @@ func (c *Connections) Add(name string, conn *efa.Conn) (remove func()) {
 		}
 	}
 }
+
+// Describe implements [prometheus.Collector].
+func (c *Connections) Describe(descriptions chan<- *prometheus.Desc) { c.collector.Describe(descriptions) }
+
+// Collect implements [prometheus.Collector]. It waits for the reactors of the connections.
+func (c *Connections) Collect(series chan<- prometheus.Metric) { c.collector.Collect(series) }
 
 // stats asks the connections without the lock, for they may take a while to answer.
 func (c *Connections) stats() []peerStats {
