@@ -168,6 +168,14 @@ func TestSharing(t *testing.T) {
 	requireCost(t, 3*beta*bytes, exchange, local)
 	local.LocalByCore = true
 	requireCost(t, 6*beta*bytes, exchange, local)
+
+	// Who moves data alone is twice as fast. Of two, one has begun alone.
+	local.LocalAlone = 2 * local.LocalBandwidth
+	requireCost(t, beta*bytes/2, callOf(schedule.CollectiveBcast, schedule.Tree, 2, bytes), local)
+	requireCost(t, beta*bytes, callOf(schedule.CollectiveAllgather, schedule.Direct, 2, bytes), local)
+	requireCost(t, 3*beta*bytes/2, callOf(schedule.CollectiveBcast, schedule.Tree, 4, bytes), local)
+	local.LocalByCore = false
+	requireCost(t, 3*beta*bytes, exchange, local)
 }
 
 // calls are all algorithms of all collectives for so many ranks and about so many units.

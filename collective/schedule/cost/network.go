@@ -24,6 +24,9 @@ type Network struct {
 	// at once. LocalBandwidth is that of one rank in one direction.
 	LocalLatency, LocalOverhead, LocalReceive time.Duration
 	LocalBandwidth                            float64
+	// LocalAlone is what counts with LocalByCore in the place of LocalBandwidth while no other
+	// rank of the node moves data, copies or combines. 0 means that there is no difference.
+	LocalAlone float64
 	// LocalByCore says that the rank that puts within a node moves the data itself, and
 	// does nothing else meanwhile, as in shared memory.
 	LocalByCore bool
@@ -162,6 +165,9 @@ func (n Network) withDefaults() (Network, error) {
 		case !(*rate.value >= 1):
 			return n, &NetworkError{rate.field, *rate.value, "at least 1 byte per second, or 0 for no time at all"}
 		}
+	}
+	if n.LocalAlone != 0 && !(n.LocalAlone >= 1) {
+		return n, &NetworkError{"LocalAlone", n.LocalAlone, "at least 1 byte per second, or 0 for no difference"}
 	}
 	for _, count := range []struct {
 		field string

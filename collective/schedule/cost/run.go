@@ -2,6 +2,7 @@ package cost
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/weft-go/weft/collective/schedule"
@@ -39,6 +40,10 @@ type rank struct {
 	settled float64
 	local   port
 	ends    []float64 // of calls in a row
+	// left is what is not yet moved of a put that the rank moves itself, and moves until when
+	// it is busy with data.
+	left  float64
+	moves float64
 }
 
 // node has the links of its ranks, and the cores if they are not enough.
@@ -50,12 +55,17 @@ type node struct {
 // port is when a link is free in each direction.
 type port struct{ out, in float64 }
 
-// ended is the action of a step that notes the end of a call in a row, and entered of one by
-// which a rank is busy with what a call takes beside its plan.
+// ended is the action of a step that notes the end of a call in a row, entered of one by
+// which a rank is busy with what a call takes beside its plan, and hear of one that takes in
+// what it awaits later, if that is there.
 const (
 	ended schedule.Action = 1<<7 + iota
 	entered
+	hear
 )
+
+// heard is when that was there which has been taken in.
+const heard = -1
 
 // step is what counts of a step of a plan.
 type step struct {
@@ -122,6 +132,9 @@ func (r *run) resume(i int, at float64) {
 		s := &me.steps[me.next]
 		switch s.action {
 		case schedule.Put, schedule.Signal:
+			if r.movesAlone(i, s) && !r.move(i, s) {
+				continue
+			}
 			r.begin(i, s)
 		case schedule.Await:
 			key := awaitKey(i, int(s.peer), int(s.number))
@@ -131,19 +144,22 @@ func (r *run) resume(i int, at float64) {
 				return
 			}
 			delete(r.there, key)
-			me.now = max(me.now, at)
-			receive := r.Receive
-			if r.local(i, int(s.peer)) {
-				receive = r.LocalReceive
-				if s.notice {
-					receive = r.Notice
-				}
+			if at != heard {
+				me.now = max(me.now, at)
+				r.receive(i, s)
 			}
-			r.busy(i, float64(receive))
+		case hear:
+			key := awaitKey(i, int(s.peer), int(s.number))
+			if at, ok := r.there[key]; ok && at <= me.now {
+				r.there[key] = heard
+				r.receive(i, s)
+			}
 		case schedule.Reduce:
 			r.busy(i, seconds(s.bytes/r.ReduceRate))
+			me.moves = me.now
 		case schedule.Copy:
 			r.busy(i, seconds(s.bytes/r.CopyRate))
+			me.moves = me.now
 		case entered:
 			r.busy(i, float64(r.Call))
 		case schedule.Settle, ended:
@@ -158,6 +174,18 @@ func (r *run) resume(i int, at float64) {
 		}
 		me.next++
 	}
+}
+
+// receive has a rank take in what it has awaited.
+func (r *run) receive(i int, s *step) {
+	takes := r.Receive
+	if r.local(i, int(s.peer)) {
+		takes = r.LocalReceive
+		if s.notice {
+			takes = r.Notice
+		}
+	}
+	r.busy(i, float64(takes))
 }
 
 // busy has a rank do something that takes so long, on a core of its node.
@@ -176,6 +204,42 @@ func (r *run) busy(i int, takes float64) {
 	}
 	me.now = max(me.now, cores[first]) + takes
 	cores[first] = me.now
+}
+
+// pieces is in how many a put is moved that may be faster while no other rank moves any.
+const pieces = 8
+
+// movesAlone says whether it is different for a put if others move data as well.
+func (r *run) movesAlone(i int, s *step) bool {
+	return r.LocalByCore && r.LocalAlone > 0 && s.bytes > 0 && r.local(i, int(s.peer))
+}
+
+// move has a rank move a piece of what it puts, and says whether that was the last.
+func (r *run) move(i int, s *step) bool {
+	me := &r.ranks[i]
+	if me.left == 0 {
+		me.left = s.bytes
+	}
+	start, bandwidth := me.now, r.LocalAlone
+	if cores := r.nodes[i/r.RanksPerNode].cores; cores != nil {
+		start = max(start, slices.Min(cores))
+	}
+	first := i - i%r.RanksPerNode
+	for j := first; j < min(first+r.RanksPerNode, len(r.ranks)); j++ {
+		if j != i && r.ranks[j].moves > start {
+			bandwidth = r.LocalBandwidth
+			break
+		}
+	}
+	piece := min(me.left, s.bytes/pieces)
+	r.busy(i, seconds(piece/bandwidth))
+	me.moves = me.now
+	me.left -= piece
+	if me.left > s.bytes/pieces/2 {
+		return false
+	}
+	me.left = 0
+	return true
 }
 
 // begin has a rank begin a put. Where one node is looked at, its peer may be of another, and
@@ -213,7 +277,10 @@ func (r *run) begin(i int, s *step) {
 		r.busy(i, float64(r.Notice))
 	}
 	if r.LocalByCore {
-		r.busy(i, float64(overhead)+seconds(s.bytes/r.LocalBandwidth))
+		r.busy(i, float64(overhead))
+		if !r.movesAlone(i, s) {
+			r.busy(i, seconds(s.bytes/r.LocalBandwidth))
+		}
 		e.at = me.now + float64(r.LocalLatency)
 		r.queue.push(e)
 		return

@@ -73,6 +73,7 @@ var networkSettings = []networkSetting{
 	{"local-overhead", func(n *cost.Network) any { return &n.LocalOverhead }},
 	{"local-receive", func(n *cost.Network) any { return &n.LocalReceive }},
 	{"local-bandwidth", func(n *cost.Network) any { return &n.LocalBandwidth }},
+	{"local-alone", func(n *cost.Network) any { return &n.LocalAlone }},
 	{"local-by-core", func(n *cost.Network) any { return &n.LocalByCore }},
 	{"reduce-rate", func(n *cost.Network) any { return &n.ReduceRate }},
 	{"copy-rate", func(n *cost.Network) any { return &n.CopyRate }},

@@ -1,7 +1,9 @@
 package survey
 
 import (
+	"math"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/weft-go/weft/collective/schedule"
@@ -12,7 +14,8 @@ import (
 // much of a put is the work of its two ranks: that is taken to be what a put takes where they
 // follow each other, and the rest to be on its way. Where ranks share cores, what it takes to
 // go on with one, and by how much data is slower, is what makes a barrier and an exchange of
-// as many ranks take as long as they were measured to.
+// as many ranks take as long as they were measured to. A rank that moves data while the other
+// does not is as fast as a message.
 func (s *survey) estimate(bytes, ranks int) (cost.Network, error) {
 	first, p := s.report.Network[0], s.probed(bytes)
 	empty := first.Empty.Median()
@@ -42,6 +45,14 @@ func (s *survey) estimate(bytes, ranks int) (cost.Network, error) {
 		return n, err
 	}
 	n.LocalBandwidth = rate(p.Bytes, p.Exchange.Median()-without)
+	alone := rate(p.Bytes, p.Message.Median()-first.Message.Median())
+	if n.LocalByCore && n.LocalBandwidth > 0 && alone > n.LocalBandwidth {
+		n.LocalAlone = alone
+		n, err = fit(n, exchange, p.Exchange.Median(), func(n *cost.Network, by float64) { n.LocalBandwidth = alone / (1 + by) })
+		if err != nil {
+			return n, err
+		}
+	}
 	n.RanksPerNode = ranks
 	crowd := s.crowd(ranks)
 	if crowd == nil || ranks <= n.CoresPerNode {
@@ -58,10 +69,10 @@ func (s *survey) estimate(bytes, ranks int) (cost.Network, error) {
 	}
 	// All of them together have more data than the caches, which makes all of it slower.
 	exchange.Size = ranks
-	alone := n
+	before := n
 	return fit(n, exchange, measured, func(n *cost.Network, by float64) {
-		n.LocalBandwidth = alone.LocalBandwidth / (1 + by)
-		n.CopyRate, n.ReduceRate = alone.CopyRate/(1+by), alone.ReduceRate/(1+by)
+		n.LocalBandwidth, n.LocalAlone = before.LocalBandwidth/(1+by), before.LocalAlone/(1+by)
+		n.CopyRate, n.ReduceRate = before.CopyRate/(1+by), before.ReduceRate/(1+by)
 	})
 }
 
@@ -95,7 +106,8 @@ func (s *survey) calibrates(r *Result, algorithm string) bool {
 		return r.Ranks == 2 || crowded
 	case schedule.CollectiveAllgather.String():
 		// By whatever algorithm, two ranks put to each other what they have.
-		return r.Ranks == 2 || crowded && algorithm == schedule.Direct.String() && s.crowd(r.Ranks).exchanged(r.Bytes) > 0
+		exchange := slices.ContainsFunc(crowdExchanges, func(a schedule.Algorithm) bool { return a.String() == algorithm })
+		return r.Ranks == 2 || crowded && exchange && s.crowd(r.Ranks).exchanged(r.Bytes) > 0
 	}
 	return false
 }
@@ -111,14 +123,15 @@ func (s *survey) crowd(ranks int) *Crowd {
 }
 
 // exchanged is what an exchange of so many bytes takes, in microseconds, or 0 if it was not
-// measured. c may be nil.
+// measured. How much of it is in a cache depends on whose data is wanted when: it is the middle
+// of the two ways. c may be nil.
 func (c *Crowd) exchanged(bytes int) float64 {
 	if c == nil {
 		return 0
 	}
 	for i := range c.Exchanges {
 		if c.Exchanges[i].Bytes == bytes {
-			return c.Exchanges[i].Took.Median()
+			return math.Sqrt(c.Exchanges[i].Direct.Median() * c.Exchanges[i].Bruck.Median())
 		}
 	}
 	return 0

@@ -74,11 +74,16 @@ func (s *survey) addCrowds() {
 	}
 }
 
+// crowdExchanges are the algorithms of an Exchange, as its fields.
+var crowdExchanges = []schedule.Algorithm{schedule.Direct, schedule.Bruck}
+
 // probeCrowd has many ranks find out what it is to share cores and caches.
 func (s *survey) probeCrowd(ctx context.Context, crowd *Crowd) error {
 	cases := []job.Case{{Work: schedule.CollectiveBarrier.String()}}
 	for _, e := range crowd.Exchanges {
-		cases = append(cases, job.Case{Work: schedule.CollectiveAllgather.String(), Algorithm: schedule.Direct, Bytes: e.Bytes})
+		for _, by := range crowdExchanges {
+			cases = append(cases, job.Case{Work: schedule.CollectiveAllgather.String(), Algorithm: by, Bytes: e.Bytes})
+		}
 	}
 	samples, err := s.ranks(crowd.Ranks, len(cases)).Measure(ctx, cases)
 	switch {
@@ -89,7 +94,9 @@ func (s *survey) probeCrowd(ctx context.Context, crowd *Crowd) error {
 	}
 	crowd.Barrier = append(crowd.Barrier, micros(samples[0]))
 	for i := range crowd.Exchanges {
-		crowd.Exchanges[i].Took = append(crowd.Exchanges[i].Took, micros(samples[i+1]))
+		e, these := &crowd.Exchanges[i], samples[1+i*len(crowdExchanges):]
+		e.Direct = append(e.Direct, micros(these[0]))
+		e.Bruck = append(e.Bruck, micros(these[1]))
 	}
 	return nil
 }

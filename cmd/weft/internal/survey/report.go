@@ -63,10 +63,12 @@ type Crowd struct {
 	Exchanges []Exchange `json:"exchanges,omitempty"`
 }
 
-// Exchange is how long one of so many bytes takes.
+// Exchange is how long one of so many bytes takes: direct, where each puts to all at once,
+// and by Bruck, where it puts to one after the other.
 type Exchange struct {
-	Bytes int    `json:"bytes"`
-	Took  Series `json:"took_us"`
+	Bytes  int    `json:"bytes"`
+	Direct Series `json:"direct_us"`
+	Bruck  Series `json:"bruck_us"`
 }
 
 // Result is one collective, on so many ranks, with so many bytes.

@@ -333,7 +333,7 @@ func TestCalibratingCalls(t *testing.T) {
 	cores := runtime.NumCPU()
 	crowd := max(2*cores, 4)
 	s := &survey{report: &Report{Crowds: []Crowd{
-		{Ranks: 2}, {Ranks: crowd, Exchanges: []Exchange{{Bytes: 4096, Took: Series{1}}}},
+		{Ranks: 2}, {Ranks: crowd, Exchanges: []Exchange{{Bytes: 4096, Direct: Series{1}, Bruck: Series{1}}}},
 	}}}
 	for _, one := range []struct {
 		collective, algorithm string
@@ -345,6 +345,7 @@ func TestCalibratingCalls(t *testing.T) {
 		{"allgather", "direct", 2, 8, true},
 		{"allgather", "ring", 2, 4096, true},
 		{"allgather", "direct", crowd, 4096, true},
+		{"allgather", "bruck", crowd, 4096, true},
 		{"allgather", "direct", crowd, 8, false},
 		{"allgather", "ring", crowd, 4096, false},
 		{"alltoall", "pairwise", 2, 4096, false},
