@@ -86,7 +86,9 @@ func (c *Connections) Add(name string, conn *efa.Conn) (remove func()) {
 }
 
 // Describe implements [prometheus.Collector].
-func (c *Connections) Describe(descriptions chan<- *prometheus.Desc) { c.collector.Describe(descriptions) }
+func (c *Connections) Describe(descriptions chan<- *prometheus.Desc) {
+	c.collector.Describe(descriptions)
+}
 
 // Collect implements [prometheus.Collector]. It waits for the reactors of the connections.
 func (c *Connections) Collect(series chan<- prometheus.Metric) { c.collector.Collect(series) }
