@@ -383,13 +383,14 @@ func (g *Group) post(kind CollectiveKind, c *Collective, parts, resultParts int)
 			Detail: fmt.Sprintf("a message of %d bytes would never arrive, only one of up to %d", n, limits.MaxMessage),
 		}
 	}
-	for _, d := range []Descriptor{c.Descriptor, c.ResultDescriptor} {
-		if why := e.domain.unknownDescriptor(d); why != "" {
-			return 0, g.invalid(kind.String(), why)
-		}
+	var own, result uintptr
+	known := &e.domain.descriptors
+	state := max(known.translate(&own, c.Descriptor), known.translate(&result, c.ResultDescriptor))
+	if state == descriptorUnknown {
+		return 0, g.invalid(kind.String(), e.domain.unknownDescriptor(&Op{Descriptors: []Descriptor{c.Descriptor, c.ResultDescriptor}}))
 	}
 	q := e.send
-	if len(q.free) == 0 {
+	if len(q.free) == 0 || state == descriptorClosing {
 		return 0, fail(kind.String(), g.provider, int(cgo.Again))
 	}
 	// Pinned here: an Op with a second buffer would be memory of its own.
@@ -404,12 +405,11 @@ func (g *Group) post(kind CollectiveKind, c *Collective, parts, resultParts int)
 	}
 	raw := cgo.Collective{
 		Kind: uint32(kind), Datatype: c.Type.native(), Op: c.Operation.native(),
-		Buf: address(c.Buf), Count: uint64(count), Result: address(c.Result),
+		Buf: address(c.Buf), Count: uint64(count), Descriptor: own,
+		Result: address(c.Result), ResultDescriptor: result,
 		Group: g.address, Root: uint64(c.Root), Flags: uint64(c.Flags),
 		Slot: q.slots.Address(int(index)), Token: uint64(token),
 	}
-	_ = e.domain.descriptors.translate(&raw.Descriptor, c.Descriptor)
-	_ = e.domain.descriptors.translate(&raw.ResultDescriptor, c.ResultDescriptor)
 	if code := e.raw.PostCollective(&raw); code != 0 {
 		q.give(index)
 		return 0, fail(kind.String(), g.provider, int(code))

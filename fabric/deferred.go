@@ -82,7 +82,7 @@ func (e *Endpoint) Defer(op Op, when Trigger, done *Counter) (f *Deferred, err e
 		return nil, err
 	}
 	f = &Deferred{domain: d, endpoint: e, when: when, done: done, ownsDone: own, receive: kinds[op.Kind].receive}
-	// Before the look at its regions, which stay open from here on.
+	// Before the look at its regions: those that are open then stay so.
 	f.uses.fill(&op)
 	d.inUse.addDeferred(f)
 	defer func(f *Deferred) {
@@ -105,7 +105,10 @@ func (e *Endpoint) Defer(op Op, when Trigger, done *Counter) (f *Deferred, err e
 	if f.work, ok = cgo.NewWork(); !ok {
 		return nil, fail(call, d.provider, int(syscall.ENOMEM))
 	}
-	f.fill(&op)
+	if f.fill(&op) != descriptorOpen {
+		f.work.Free()
+		return nil, &Error{Op: call, Provider: e.provider, Errno: Errno(syscall.EBUSY), Detail: "a region of it is being closed"}
+	}
 	u := &done.deferred
 	if u.queued == 0 {
 		u.base = done.raw.Read() + done.raw.ReadErrors()
@@ -137,15 +140,17 @@ func (e *Endpoint) deferrable(call string, op *Op) error {
 	return e.invalid(call, why)
 }
 
-// fill copies the operation to where C reads it, and pins its memory.
-func (f *Deferred) fill(op *Op) {
+// fill copies the operation to where C reads it, and pins its memory, unless a region of
+// it is being closed.
+func (f *Deferred) fill(op *Op) descriptorState {
 	c := f.work.Op()
 	c.Kind = kinds[op.Kind].code
 	c.Peer, c.Tag, c.Ignore = uint64(op.Peer), op.Tag, op.Ignore
 	c.Buf, c.Len = address(op.Buf), uint64(len(op.Buf))
-	// Defer has seen that the regions are open, and keeps them so.
-	_ = f.domain.descriptors.translate(&c.Descriptor, op.Descriptor)
-	_ = f.domain.extend(op, c, f.work.Extra())
+	state := max(f.domain.descriptors.translate(&c.Descriptor, op.ownDescriptor()), f.domain.extend(op, c, f.work.Extra()))
+	if state != descriptorOpen {
+		return state
+	}
 	// The work's own copy is what C looks at.
 	c.Extra = nil
 	buffers := append([][]byte{op.Buf}, op.Vector...)
@@ -157,6 +162,7 @@ func (f *Deferred) fill(op *Op) {
 			f.pinner.Pin(&b[0])
 		}
 	}
+	return descriptorOpen
 }
 
 // DeferAdd adds n to the counter when another has reached a threshold. Counters

@@ -22,9 +22,21 @@ type descriptorTable struct {
 }
 
 type descriptorSlot struct {
-	generation atomic.Uint32 // 0 while nothing can be posted with it
+	generation atomic.Uint32 // 0 while it is free
 	raw        atomic.Uintptr
 }
+
+// descriptorState is how a descriptor stands; of several, the largest counts.
+type descriptorState uint8
+
+const (
+	descriptorOpen descriptorState = iota
+	// descriptorClosing: Close of its region looks whether that is in use. Whoever posts
+	// with it tries again, for Close may refuse.
+	descriptorClosing
+	// descriptorUnknown: it is of no region of the domain that is open, and will not be.
+	descriptorUnknown
+)
 
 // generations counts the registrations of all domains, so that a descriptor of one is
 // none of another.
@@ -66,68 +78,71 @@ func (t *descriptorTable) take() (uint32, *descriptorSlot) {
 	return uint32(len(slots) - 1), s
 }
 
-// find is what the provider knows as d, if its region is open and of this domain.
-func (t *descriptorTable) find(d Descriptor) (raw uintptr, ok bool) {
+// translate puts what the provider knows as d in the place of it.
+func (t *descriptorTable) translate(to *uintptr, d Descriptor) descriptorState {
+	*to = 0
+	if d == 0 {
+		return descriptorOpen
+	}
 	slots := t.slots.Load()
 	if slots == nil || uint64(uint32(d)) >= uint64(len(*slots)) {
-		return 0, false
+		return descriptorUnknown
 	}
 	s, generation := (*slots)[uint32(d)], uint32(d>>32)
-	return s.raw.Load(), generation != 0 && s.generation.Load() == generation
+	raw := s.raw.Load()
+	switch {
+	// What was loaded before is of this generation, too.
+	case generation == 0 || s.generation.Load() != generation:
+		return descriptorUnknown
+	case raw == 0:
+		return descriptorClosing
+	}
+	*to = raw
+	return descriptorOpen
 }
 
-// bar keeps new operations from having d; admit takes that back, and remove is the end
-// of it.
-func (t *descriptorTable) bar(d Descriptor) { t.set(d, 0) }
+// bar keeps new operations from having d, and returns what the provider knows as it. admit
+// takes that back, and remove is the end of d.
+func (t *descriptorTable) bar(d Descriptor) (raw uintptr) {
+	if d == 0 {
+		return 0
+	}
+	return (*t.slots.Load())[uint32(d)].raw.Swap(0)
+}
 
-func (t *descriptorTable) admit(d Descriptor) { t.set(d, uint32(d>>32)) }
+func (t *descriptorTable) admit(d Descriptor, raw uintptr) {
+	if d != 0 {
+		(*t.slots.Load())[uint32(d)].raw.Store(raw)
+	}
+}
 
 func (t *descriptorTable) remove(d Descriptor) {
 	if d == 0 {
 		return
 	}
-	t.bar(d)
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	(*t.slots.Load())[uint32(d)].generation.Store(0)
 	t.free = append(t.free, uint32(d))
 }
 
-func (t *descriptorTable) set(d Descriptor, generation uint32) {
-	if d != 0 {
-		(*t.slots.Load())[uint32(d)].generation.Store(generation)
+// ownDescriptor is that of Buf. With a Vector, that has them.
+func (op *Op) ownDescriptor() Descriptor {
+	if len(op.Vector) > 0 {
+		return 0
 	}
-}
-
-// translate puts what the provider knows the descriptors of an operation as in their
-// place, and says whether all are of open regions.
-func (t *descriptorTable) translate(to *uintptr, d Descriptor) bool {
-	if d == 0 {
-		*to = 0
-		return true
-	}
-	raw, ok := t.find(d)
-	*to = raw
-	return ok
+	return op.Descriptor
 }
 
 // unknownDescriptor says which descriptor of an operation is of no open region, or "".
-func (e *Endpoint) unknownDescriptor(op *Op) string {
+func (d *Domain) unknownDescriptor(op *Op) string {
 	var all descriptors
 	all.fill(op)
-	for _, d := range all {
-		if why := e.domain.unknownDescriptor(d); why != "" {
-			return why
+	for _, of := range all {
+		var raw uintptr
+		if d.descriptors.translate(&raw, of) == descriptorUnknown {
+			return "the descriptor 0x" + strconv.FormatUint(uint64(of), 16) + " is of no region of this domain that is open"
 		}
 	}
 	return ""
-}
-
-func (d *Domain) unknownDescriptor(of Descriptor) string {
-	if of == 0 {
-		return ""
-	}
-	if _, ok := d.descriptors.find(of); ok {
-		return ""
-	}
-	return "the descriptor 0x" + strconv.FormatUint(uint64(of), 16) + " is of no region of this domain that is open"
 }

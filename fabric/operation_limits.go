@@ -46,7 +46,7 @@ func (e *Endpoint) unfit(op *Op) (Errno, string) {
 	if e.registered && op.unregistered() {
 		return errnoInvalid, "a buffer here must be registered, and have its descriptor with it"
 	}
-	if why := e.unknownDescriptor(op); why != "" {
+	if why := e.domain.unknownDescriptor(op); why != "" {
 		return errnoInvalid, why
 	}
 	if e.spilling(op) {

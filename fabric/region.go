@@ -239,13 +239,13 @@ func (r *Region) Close() error {
 	return r.close(func() error {
 		// Before the look at what is in flight: no more begins behind it.
 		table := &r.domain.descriptors
-		table.bar(r.descriptor)
+		raw := table.bar(r.descriptor)
 		err := r.inFlight()
 		if err == nil {
 			err = fail("fi_close of region", r.provider, int(r.raw.Close()))
 		}
 		if err != nil {
-			table.admit(r.descriptor)
+			table.admit(r.descriptor, raw)
 			return err
 		}
 		table.remove(r.descriptor)

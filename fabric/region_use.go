@@ -27,9 +27,8 @@ type descriptors [mostDescriptors]Descriptor
 
 func (d *descriptors) fill(op *Op) {
 	*d = descriptors{}
-	n := copy(d[:cgo.MaxVectors], op.Descriptors)
-	if n == 0 {
-		d[0] = op.Descriptor
+	if copy(d[:cgo.MaxVectors], op.Descriptors) == 0 {
+		d[0] = op.ownDescriptor()
 	}
 	if a := op.Atomic; a != nil {
 		d[cgo.MaxVectors], d[cgo.MaxVectors+1] = a.ResultDescriptor, a.CompareDescriptor

@@ -131,9 +131,15 @@ func TestRegionOfDeferredOperation(t *testing.T) {
 	counter, err := a.domain.OpenCounter()
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, counter.Close()) })
-	f, err := a.e.Defer(fabric.Op{Kind: fabric.OpTaggedSend, Peer: a.peer, Tag: 1, Buf: memory[:8], Descriptor: d, Fixed: true},
-		fabric.Trigger{Counter: counter, Threshold: 1}, nil)
+	op, when := fabric.Op{Kind: fabric.OpTaggedSend, Peer: a.peer, Tag: 1, Buf: memory[:8], Descriptor: d, Fixed: true}, fabric.Trigger{Counter: counter, Threshold: 1}
+	f, err := a.e.Defer(op, when, nil)
 	require.NoError(t, err)
+	closed, _, stale := held(t, a, 4096)
+	require.NoError(t, closed.Close())
+	op.Descriptor = stale
+	_, err = a.e.Defer(op, when, nil)
+	require.ErrorIs(t, err, fabric.ErrInvalid)
+	require.ErrorContains(t, err, "is of no region of this domain that is open")
 	refusesFor(t, region, `in flight with it: 1 deferred operation`)
 	require.NoError(t, b.e.Close())
 	require.NoError(t, a.e.Close())

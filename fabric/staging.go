@@ -61,17 +61,16 @@ func (e *Endpoint) stage(op *Op, c *cgo.Op, x *cgo.Extra) bool {
 		c.Peer = 0
 	}
 	c.Buf, c.Len = address(op.Buf), uint64(len(op.Buf))
-	if !e.domain.descriptors.translate(&c.Descriptor, op.Descriptor) {
-		return true
-	}
+	state := e.domain.descriptors.translate(&c.Descriptor, op.ownDescriptor())
 	if !plain || spills {
-		if !e.domain.extend(op, c, x) {
-			return true
-		}
+		state = max(state, e.domain.extend(op, c, x))
 		if x.Remotes > 0 && op.Flags&^Immediate == 0 {
 			// Only the form with a message takes them, and it takes no defaults.
 			x.Flags |= uint64(e.sendFlags)
 		}
+	}
+	if state != descriptorOpen {
+		return state == descriptorUnknown
 	}
 	room := noLimit
 	if spills {
@@ -103,8 +102,8 @@ func (e *Endpoint) stage(op *Op, c *cgo.Op, x *cgo.Extra) bool {
 }
 
 // extend fills in what an operation has beyond a buffer, a peer and a tag, and says
-// whether its descriptors are of open regions.
-func (d *Domain) extend(op *Op, c *cgo.Op, x *cgo.Extra) bool {
+// how its descriptors stand.
+func (d *Domain) extend(op *Op, c *cgo.Op, x *cgo.Extra) (state descriptorState) {
 	c.Extra = x
 	x.Flags, x.Data = uint64(op.Flags), op.Immediate
 	x.RemoteAddress, x.RemoteKey = op.Remote.Address, op.Remote.Key
@@ -119,8 +118,8 @@ func (d *Domain) extend(op *Op, c *cgo.Op, x *cgo.Extra) bool {
 	for i, b := range op.Vector {
 		x.Vector[i] = cgo.Vector{Base: address(b), Len: uint64(len(b))}
 		x.Descriptor[i] = 0
-		if i < len(op.Descriptors) && !d.descriptors.translate(&x.Descriptor[i], op.Descriptors[i]) {
-			return false
+		if i < len(op.Descriptors) {
+			state = max(state, d.descriptors.translate(&x.Descriptor[i], op.Descriptors[i]))
 		}
 	}
 	if a := op.Atomic; a != nil && kinds[op.Kind].atomic {
@@ -130,17 +129,15 @@ func (d *Domain) extend(op *Op, c *cgo.Op, x *cgo.Extra) bool {
 		}
 		x.Datatype, x.Atomic = a.Type.native(), a.Operation.native()
 		x.Compare, x.Result = address(a.Compare), address(a.Result)
-		if !d.descriptors.translate(&x.CompareDescriptor, a.CompareDescriptor) ||
-			!d.descriptors.translate(&x.ResultDescriptor, a.ResultDescriptor) {
-			return false
-		}
+		state = max(state, d.descriptors.translate(&x.CompareDescriptor, a.CompareDescriptor),
+			d.descriptors.translate(&x.ResultDescriptor, a.ResultDescriptor))
 		if a.Operation == AtomicRead && c.Buf == 0 && x.Vectors == 0 {
 			// It has nothing to send, but the efa provider (1.17) copies it
 			// all the same.
 			c.Buf = x.Result
 		}
 	}
-	return true
+	return state
 }
 
 func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }

@@ -2,6 +2,7 @@ package fabric_test
 
 import (
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -72,6 +73,11 @@ func TestStaleDescriptor(t *testing.T) {
 		require.Zero(t, a.q.InFlight())
 		require.Equal(t, fabric.Posted, a.must(t, b, fabric.Op{Kind: fabric.OpWrite, Peer: a.peer, Buf: own[:64], Descriptor: good, Remote: remote, Fixed: true}).Result)
 		require.NoError(t, a.await(t, b).Err)
+		// With a Vector, its Descriptors count and no other.
+		a.must(t, b, fabric.Op{
+			Kind: fabric.OpWrite, Peer: a.peer, Vector: [][]byte{own[:8]}, Descriptors: []fabric.Descriptor{good}, Descriptor: 0x1234, Remote: remote, Fixed: true,
+		})
+		require.NoError(t, a.await(t, b).Err)
 	})
 }
 
@@ -125,18 +131,33 @@ func TestDescriptorIsClosedBesidePosts(t *testing.T) {
 	})
 }
 
-// What is posted later, and what members do together, has descriptors as well.
-func TestStaleDescriptorOfLaterOperation(t *testing.T) {
-	a, _ := stations(t, "sockets", fabric.Messages|fabric.TaggedMessages|fabric.TriggeredOperations)
-	region, memory, d := held(t, a, 4096)
-	counter, err := a.domain.OpenCounter()
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, counter.Close()) })
-	require.NoError(t, region.Close())
-	_, err = a.e.Defer(fabric.Op{Kind: fabric.OpTaggedSend, Peer: a.peer, Tag: 1, Buf: memory[:8], Descriptor: d, Fixed: true},
-		fabric.Trigger{Counter: counter, Threshold: 1}, nil)
-	require.ErrorIs(t, err, fabric.ErrInvalid)
-	require.ErrorContains(t, err, "is of no region of this domain that is open")
+// A region of which Close refuses stays as it was for those who post beside that.
+func TestDescriptorBesideCloseThatRefuses(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		a, b := stations(t, provider, fabric.Messages|fabric.TaggedMessages)
+		region, memory, d := held(t, a, 4096)
+		into := arena(t, 4096)
+		// It is in use for as long as this is.
+		a.must(t, b, fabric.Op{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Tag: 2, Buf: memory[:64], Descriptor: d, Fixed: true})
+		var closing sync.WaitGroup
+		var over atomic.Bool
+		closing.Go(func() {
+			for !over.Load() && d != 0 {
+				assert.ErrorIs(t, region.Close(), fabric.ErrBusy)
+			}
+		})
+		defer func() {
+			over.Store(true)
+			closing.Wait()
+			require.NoError(t, a.e.Close())
+		}()
+		for range 200 {
+			a.must(t, b, fabric.Op{Kind: fabric.OpTaggedSend, Peer: a.peer, Tag: 1, Buf: memory[64:128], Descriptor: d, Fixed: true})
+			b.must(t, a, fabric.Op{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Tag: 1, Buf: into.Bytes(), Fixed: true})
+			require.NoError(t, a.await(t, b).Err)
+			require.NoError(t, b.await(t, a).Err)
+		}
+	})
 }
 
 func TestStaleDescriptorOfCollective(t *testing.T) {

@@ -40,9 +40,8 @@ type rank struct {
 	settled float64
 	local   port
 	ends    []float64 // of calls in a row
-	// left is what is not yet moved of a put that the rank moves itself, and moves until when
-	// it is busy with data.
-	left  float64
+	// moved is how many pieces it has moved of a put, and moves until when it is busy with data.
+	moved int
 	moves float64
 }
 
@@ -55,17 +54,12 @@ type node struct {
 // port is when a link is free in each direction.
 type port struct{ out, in float64 }
 
-// ended is the action of a step that notes the end of a call in a row, entered of one by
-// which a rank is busy with what a call takes beside its plan, and hear of one that takes in
-// what it awaits later, if that is there.
+// ended is the action of a step that notes the end of a call in a row, and entered of one by
+// which a rank is busy with what a call takes beside its plan.
 const (
 	ended schedule.Action = 1<<7 + iota
 	entered
-	hear
 )
-
-// heard is when that was there which has been taken in.
-const heard = -1
 
 // step is what counts of a step of a plan.
 type step struct {
@@ -144,16 +138,15 @@ func (r *run) resume(i int, at float64) {
 				return
 			}
 			delete(r.there, key)
-			if at != heard {
-				me.now = max(me.now, at)
-				r.receive(i, s)
+			me.now = max(me.now, at)
+			receive := r.Receive
+			if r.local(i, int(s.peer)) {
+				receive = r.LocalReceive
+				if s.notice {
+					receive = r.Notice
+				}
 			}
-		case hear:
-			key := awaitKey(i, int(s.peer), int(s.number))
-			if at, ok := r.there[key]; ok && at <= me.now {
-				r.there[key] = heard
-				r.receive(i, s)
-			}
+			r.busy(i, float64(receive))
 		case schedule.Reduce:
 			r.busy(i, seconds(s.bytes/r.ReduceRate))
 			me.moves = me.now
@@ -174,18 +167,6 @@ func (r *run) resume(i int, at float64) {
 		}
 		me.next++
 	}
-}
-
-// receive has a rank take in what it has awaited.
-func (r *run) receive(i int, s *step) {
-	takes := r.Receive
-	if r.local(i, int(s.peer)) {
-		takes = r.LocalReceive
-		if s.notice {
-			takes = r.Notice
-		}
-	}
-	r.busy(i, float64(takes))
 }
 
 // busy has a rank do something that takes so long, on a core of its node.
@@ -217,9 +198,6 @@ func (r *run) movesAlone(i int, s *step) bool {
 // move has a rank move a piece of what it puts, and says whether that was the last.
 func (r *run) move(i int, s *step) bool {
 	me := &r.ranks[i]
-	if me.left == 0 {
-		me.left = s.bytes
-	}
 	start, bandwidth := me.now, r.LocalAlone
 	if cores := r.nodes[i/r.RanksPerNode].cores; cores != nil {
 		start = max(start, slices.Min(cores))
@@ -231,15 +209,10 @@ func (r *run) move(i int, s *step) bool {
 			break
 		}
 	}
-	piece := min(me.left, s.bytes/pieces)
-	r.busy(i, seconds(piece/bandwidth))
+	r.busy(i, seconds(s.bytes/pieces/bandwidth))
 	me.moves = me.now
-	me.left -= piece
-	if me.left > s.bytes/pieces/2 {
-		return false
-	}
-	me.left = 0
-	return true
+	me.moved = (me.moved + 1) % pieces
+	return me.moved == 0
 }
 
 // begin has a rank begin a put. Where one node is looked at, its peer may be of another, and
