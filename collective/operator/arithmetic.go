@@ -8,10 +8,13 @@ func Sum[T Number]() Op[T] { return newNumbers[T](codeSum) }
 // Product multiplies. Integers wrap around.
 func Product[T Number]() Op[T] { return newNumbers[T](codeProduct) }
 
-// sum does four at a time, after the lanes of short integers. What depends on the size of T
-// is decided when this is compiled for it.
+// sum has vectors, lanes of short integers behind them, and four at a time for what is left.
+// What depends on the size of T is decided when this is compiled for it.
 func sum[T Number](dst, left, right []T) {
-	done := 0
+	done := sumVectors(dst, left, right)
+	dst = dst[done:]
+	left, right = left[done:][:len(dst)], right[done:][:len(dst)]
+	done = 0
 	switch unsafe.Sizeof(*new(T)) {
 	case 1:
 		done = sumLanes(as[byte](dst), as[byte](left), as[byte](right), high8)
