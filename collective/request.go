@@ -80,6 +80,7 @@ func (p prepared) run(ctx context.Context) error {
 		return p.err
 	}
 	p.call.bound = true
+	p.call.task.Expect(p.call.moved())
 	_ = p.call.group.comm.Reactor().Run(ctx, &p.call.task, p.call)
 	return p.call.result()
 }
@@ -89,6 +90,7 @@ func (p prepared) start() (*Request, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
+	p.call.task.Expect(0)
 	p.call.group.comm.Reactor().Begin(&p.call.task, p.call)
 	return (*Request)(p.call), nil
 }
@@ -100,4 +102,12 @@ type Option func(*schedule.Options)
 // WithAlgorithm has a call done by an algorithm, whatever its size.
 func WithAlgorithm(a schedule.Algorithm) Option {
 	return func(o *schedule.Options) { o.Algorithm = a }
+}
+
+// moved is how many bytes are on their way for a call, about, or 0 if they are few.
+func (c *call) moved() int {
+	if n := max(len(c.input), len(c.output)); n >= leastDirect {
+		return n
+	}
+	return 0
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/weft-go/weft/fabric"
 )
@@ -60,6 +61,13 @@ type Work interface {
 type Task struct {
 	call call
 	work Work
+}
+
+// Expect says, before the wait for t begins, how many bytes have to be moved until it ends.
+// While they are, it is worth more to look on than to sleep. 0 is for what is short, and
+// for what nobody waits for, which is so until Expect is called.
+func (t *Task) Expect(bytes int) {
+	t.call.patience = min(time.Duration(bytes)*patiencePerByte, mostPatience)
 }
 
 // Progress is the progress role of a reactor, for the call that it is handed to.
@@ -136,10 +144,16 @@ func (r *Reactor) enter(t *Task, w Work) {
 	r.push(&k.request)
 }
 
-func startTask(r *Reactor, q *request) { q.call.task.work.Start(Progress{r}) }
+func startTask(r *Reactor, q *request) {
+	r.oweTask(q.call)
+	q.call.task.work.Start(Progress{r})
+}
 
 // Finish ends the wait for t.
-func (Progress) Finish(t *Task, err error) { t.call.finish(0, err) }
+func (p Progress) Finish(t *Task, err error) {
+	p.reactor.payTask(&t.call)
+	t.call.finish(0, err)
+}
 
 // Send sends head and payload as one message behind all others of the connection,
 // whatever room its peer has. If the result is true, the message was copied, and

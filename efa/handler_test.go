@@ -265,6 +265,37 @@ func TestTask(t *testing.T) {
 	})
 }
 
+// A task for which much is moved is owed as long as it goes on, however it ends, and no longer:
+// the background would spin for nothing.
+func TestTaskThatExpectsMuch(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		r := b.open(t, Config{})
+		owed := func() (count int32, patience time.Duration) {
+			r.do(func() { count, patience = r.owed.count.Load(), r.owed.patience })
+			return count, patience
+		}
+		for _, bytes := range []int{0, 1 << 10, 1 << 50} {
+			w := &place{started: make(chan struct{})}
+			w.task.Expect(bytes)
+			r.Begin(&w.task, w)
+			<-w.started
+			count, spins := owed()
+			require.Equal(t, bytes > 0, count == 1, "%d bytes", bytes)
+			require.LessOrEqual(t, spins, mostPatience)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+			defer cancel()
+			require.ErrorIs(t, r.Await(ctx, &w.task), context.DeadlineExceeded)
+			count, spins = owed()
+			require.Zero(t, count)
+			require.Zero(t, spins)
+			w.started, w.finished = make(chan struct{}), true
+			require.NoError(t, r.Run(deadline(t), &w.task, w))
+			count, _ = owed()
+			require.Zero(t, count)
+		}
+	})
+}
+
 // Memory of a peer is read where the device can.
 func TestRead(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {

@@ -17,6 +17,8 @@ type owed struct {
 	paid atomic.Bool
 	// since is when it began to wait for that.
 	since time.Time
+	// patience is that of the most patient task since there is any.
+	patience time.Duration
 }
 
 func (o *owed) add() {
@@ -25,8 +27,28 @@ func (o *owed) add() {
 }
 
 func (o *owed) take() {
-	o.count.Add(-1)
+	if o.count.Add(-1) == 0 {
+		o.patience = 0
+	}
 	o.paid.Store(true)
+}
+
+// oweTask counts a task for which much is moved: should its caller give up driving, the
+// background does so as that would have.
+func (r *Reactor) oweTask(k *call) {
+	if k.patience > 0 && !k.owed {
+		k.owed = true
+		r.owed.patience = max(r.owed.patience, k.patience)
+		r.owed.add()
+	}
+}
+
+// payTask is the end of what oweTask counts.
+func (r *Reactor) payTask(k *call) {
+	if k.owed {
+		k.owed = false
+		r.owed.take()
+	}
 }
 
 // owe counts a write of which somebody is to hear.
@@ -59,7 +81,7 @@ func (r *Reactor) drivePaying() (active, paid bool) {
 	o.paid.Store(false)
 	active = r.step(0) > 0
 	if (active || o.fresh) && o.count.Load() > 0 && !o.paid.Load() && r.attributes.Spin {
-		r.spin(&o.paid, nil)
+		r.spin(&o.paid, nil, o.patience)
 	}
 	o.fresh = false
 	if paid = o.paid.Load(); paid {

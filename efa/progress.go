@@ -53,8 +53,11 @@ type call struct {
 	// stream: bytes are wanted, or sent, wherever messages begin and end; aside:
 	// and the device is not to have buf, because the call may have to return.
 	stream, aside bool
-	// task is for a call that belongs to one.
-	task *Task
+	// task is for a call that belongs to one. patience is for how much longer than others
+	// it spins; owed belongs to the role.
+	task     *Task
+	patience time.Duration
+	owed     bool
 
 	// Set by the leader, then done.
 	n   int
@@ -207,6 +210,10 @@ const (
 	// short, because waking up costs about as much; short after that.
 	longSpin  = 50 * time.Microsecond
 	shortSpin = 5 * time.Microsecond
+	// Who waits for much data spins for so much longer: until it can be there, even if that
+	// goes slowly, but no longer than a wake-up or two are worth.
+	patiencePerByte = time.Nanosecond
+	mostPatience    = time.Millisecond
 	// breakEvery is how often a leader that spins lets Go's scheduler in.
 	breakEvery = 20 * time.Microsecond
 	// shortWait is a wait that a long spin, or a little more, would have caught,
@@ -286,7 +293,7 @@ func (r *Reactor) drive(k *call, ended <-chan struct{}) bool {
 		r.skipped++
 	}
 	if !k.done.Load() && r.attributes.Spin {
-		r.spin(&k.done, ended)
+		r.spin(&k.done, ended, k.patience)
 	}
 	done := k.done.Load()
 	if r.unread == 0 && r.skipped == 0 {
@@ -306,12 +313,14 @@ func (r *Reactor) drive(k *call, ended <-chan struct{}) bool {
 }
 
 // spin takes turns for a short time until it is done, and goes on while there is
-// something to do, but not beyond the end of the context.
-func (r *Reactor) spin(done *atomic.Bool, ended <-chan struct{}) {
+// something to do, but not beyond the end of the context. patience is for how much longer
+// than usual.
+func (r *Reactor) spin(done *atomic.Bool, ended <-chan struct{}, patience time.Duration) {
 	limit := longSpin
 	if r.misses.Load() > mostMisses {
 		limit = shortSpin
 	}
+	limit += patience
 	begin := time.Now()
 	breakAt := breakEvery
 	for {
