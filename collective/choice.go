@@ -85,7 +85,7 @@ var usual = []Choice{
 	{schedule.CollectiveAllreduce, 3, long, schedule.Ring},
 	{schedule.CollectiveGather, 0, long, schedule.Direct},
 	{schedule.CollectiveScatter, 0, long, schedule.Direct},
-	{schedule.CollectiveAllgather, 3, long, schedule.Ring},
+	{schedule.CollectiveAllgather, 0, long, schedule.Ring},
 	{schedule.CollectiveReduceScatter, 3, long, schedule.Ring},
 
 	// These are not measured: they follow from weft bench collective --simulate efa, by whose

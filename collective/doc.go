@@ -21,8 +21,10 @@
 // Each communicator has a cache of registered memory, which it gets with its first call:
 // [Config.CachePages] pages. What fits into a part of it goes through it, and needs no
 // word between ranks before it goes. Calls with more data have registered memory of
-// their own, which is kept for the next, and tell their peers where that is: a result that
-// others put to this rank is copied from there.
+// their own, which is kept for the next, and tell their peers where that is. A result that
+// others put to this rank is copied from there, unless it has 64 KiB or more and the device
+// can write to any memory, as sockets, tcp and shm can: then it is recv that the peers are
+// told of, for the time of the call.
 //
 // Data in a [fabric.Arena] are not copied in these calls. The arena is registered as a
 // whole, when it is used first and until it is closed, and others put results of 16 KiB
@@ -63,9 +65,9 @@
 //
 // What is in recv after an error is not specified. If the error has an *efa.InFlightError,
 // the memory of the call is in use until Released is closed: the device still reads what
-// the call was given, or a rank that knows of recv in an arena has not said that it writes
-// no more. A call waits for that for up to two seconds, and for a rank that is lost not at
-// all: then Released is closed when the world is. Close of the arena is refused until
-// then. There may be more than one of them in an error, of which errors.As finds the first
+// the call was given, or a rank that knows of recv has not said that it writes no more. A
+// call waits for that for up to two seconds, and for a rank that is lost not at
+// all: then Released is closed when the world is. Close of an arena that recv is in is
+// refused until then. There may be more than one of them in an error, of which errors.As finds the first
 // only: efa.Released waits for all.
 package collective

@@ -63,8 +63,9 @@ type group struct {
 	counts    [slots]int // how many are in arrivals
 	asking    int        // members that have asked for a call that is not done
 	failure   error
-	flying    int     // writes of all calls under way
-	failed    []*call // of which something of the caller's is still in use
+	flying    int         // writes of all calls under way
+	failed    []*call     // of which something of the caller's is still in use
+	lettingGo *time.Timer // for failed; it keeps the group
 	drained   chan struct{}
 	draining  bool // the world is about to be closed
 	stats     Stats
@@ -364,7 +365,7 @@ func (g *group) fail(p progress, why error) {
 	}
 	g.tellStopped(p)
 	if len(g.failed) > 0 {
-		time.AfterFunc(letGo, func() { g.comm.Reactor().Do(g.giveUp) })
+		g.lettingGo = time.AfterFunc(letGo, func() { g.comm.Reactor().Do(g.giveUp) })
 	}
 	for _, c := range g.waiting {
 		c.fail(p, why)

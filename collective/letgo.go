@@ -97,6 +97,9 @@ func (g *group) settle(p progress) {
 	}
 	clear(g.failed[len(waiting):])
 	g.failed = waiting
+	if len(waiting) == 0 && g.lettingGo != nil {
+		g.lettingGo.Stop()
+	}
 }
 
 // tellStopped tells who wants to know that this rank writes no more, if that is so.

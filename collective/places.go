@@ -19,7 +19,7 @@ type places struct {
 	// device wants to know.
 	spaces    [3][]byte
 	exposures [3]*efa.Exposure
-	exposed   *efa.Exposure    // of what the caller gives, for this call
+	exposed   *efa.Exposure    // of what the caller gives or gets, for this call
 	borrowed  [2]*efa.Exposure // of arenas
 	// own: Output is the caller's, and nothing is copied there at the end. inPlace: so is
 	// what the rank contributes.
@@ -33,6 +33,10 @@ type places struct {
 // leastDirect is how long a result has to be for others to put it to the caller's memory:
 // below it, a copy costs less than telling them where that is.
 const leastDirect = 16 << 10
+
+// leastExposed is that for memory that is in no arena, and so exposed for the call: below it,
+// a copy costs less than that.
+const leastExposed = 64 << 10
 
 // open finds the plan and the memory of a call.
 func (g *group) open(p progress, c *call) (err error) {
@@ -86,7 +90,7 @@ func (g *group) openLarge(p progress, c *call) (err error) {
 }
 
 // openOutput makes the caller's memory Output, if it may be: if the others do not put
-// there, or it is part of an arena, and if it is not Input, too, unless there is a plan
+// there, or it can be exposed to them, and if it is not Input, too, unless there is a plan
 // for that.
 func (g *group) openOutput(p progress, c *call) (err error) {
 	output := c.output
@@ -100,15 +104,12 @@ func (g *group) openOutput(p progress, c *call) (err error) {
 		}
 	}
 	if c.planned.targeted && len(output) > 0 {
-		var e *efa.Exposure
-		if len(output) >= leastDirect {
-			e = p.Borrow(output)
-		}
+		e, err := g.exposeOutput(p, c, output)
 		if e == nil {
 			c.inPlace = false
-			return nil
+			return err
 		}
-		c.borrowed[schedule.Output], c.exposures[schedule.Output] = e, e
+		c.exposures[schedule.Output] = e
 		c.direct = true
 		if c.target, err = e.RemoteOf(output); err != nil {
 			return err
@@ -119,6 +120,23 @@ func (g *group) openOutput(p progress, c *call) (err error) {
 		c.planned, err = c.planned.inPlace(&c.shape, g.rank)
 	}
 	return err
+}
+
+// exposeOutput is for peers to put to the caller's memory. It is nil where they had better not.
+func (g *group) exposeOutput(p progress, c *call, output []byte) (e *efa.Exposure, err error) {
+	if len(output) < leastDirect {
+		return nil, nil
+	}
+	if e = p.Borrow(output); e != nil {
+		c.borrowed[schedule.Output] = e
+		return e, nil
+	}
+	if len(output) < leastExposed || g.comm.Reactor().NeedsRegistration() {
+		// What has a device to do with it costs more than the copy.
+		return nil, nil
+	}
+	c.exposed, err = p.Expose(output)
+	return c.exposed, err
 }
 
 // isInPlace says whether the contribution of a rank is where InPlace has it. It has
