@@ -139,4 +139,6 @@ func TestSimulatedDefaults(t *testing.T) {
 	network := cost.EFA()
 	require.Equal(t, config.CachePages*pageSize/slots, network.Slot)
 	require.Equal(t, mostWordSource, network.Telling)
+	require.Equal(t, leastDirect, cost.DirectInArena)
+	require.Equal(t, leastExposed, cost.DirectAnywhere)
 }

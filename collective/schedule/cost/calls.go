@@ -78,7 +78,7 @@ func (r *run) add(call schedule.Call, element, nth int) error {
 				}
 			}
 		}
-		handed, err := r.hands(call, rank, large)
+		handed, err := r.hands(call, rank, element, large)
 		if err != nil {
 			return err
 		}
@@ -93,12 +93,15 @@ func (r *run) add(call schedule.Call, element, nth int) error {
 
 // hands says whether a rank copies a result to the caller. The ranks of a large call combine
 // it where the caller wants it, unless others put there.
-func (r *run) hands(call schedule.Call, rank int, large bool) (bool, error) {
+func (r *run) hands(call schedule.Call, rank, element int, large bool) (bool, error) {
 	if !r.Handed || !has(call, rank) {
 		return false, nil
 	}
 	if !large {
 		return true, nil
+	}
+	if r.Direct > 0 && outputOf(call)*element >= r.Direct {
+		return false, nil
 	}
 	return call.Targeted(rank)
 }

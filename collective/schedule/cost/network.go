@@ -60,9 +60,18 @@ type Network struct {
 	// Among more, a notice follows it when its rank knows so. 0 is any number.
 	Telling int
 	// Handed says that ranks copy the result to the caller at the end, unless they have
-	// combined it there, in a call that is longer than Slot.
+	// combined it there, in a call that is longer than Slot. Of such a call, a result of Direct
+	// bytes or more is put where the caller wants it; 0 is for none.
 	Handed bool
+	Direct int
 }
+
+// Direct is so much where package collective does the calls: of results that are in a
+// fabric.Arena, and of all where the device can do with any memory, as sockets, tcp and shm can.
+const (
+	DirectInArena  = 16 << 10
+	DirectAnywhere = 64 << 10
+)
 
 // NetworkError is about a Network that cannot be.
 type NetworkError struct {
@@ -92,7 +101,7 @@ func (e *NetworkError) Error() string {
 //     on c5n.18xlarge.
 //   - ReduceRate and CopyRate: 8 GB/s, a guess for one core.
 //   - Slot and Telling: what package collective has without a Config; a test there says so.
-//     Handed: as it is where results are not in a fabric.Arena.
+//     Handed, and no Direct: as it is where results are not in a fabric.Arena.
 //   - Call: 1.3 us, what package collective and those below it had of the 1.85 us of an
 //     Allreduce of 8 bytes on two ranks, and Notice: 0.5 us, half of the 1.03 us of a message
 //     from rank to rank, both over shm on machines with two cores, in docs/PERFORMANCE.md (P9
@@ -183,6 +192,9 @@ func (n Network) withDefaults() (Network, error) {
 	}
 	if n.Slot < 0 {
 		return n, &NetworkError{"Slot", float64(n.Slot), "at least 0"}
+	}
+	if n.Direct < 0 {
+		return n, &NetworkError{"Direct", float64(n.Direct), "at least 0"}
 	}
 	if n.Telling < 0 {
 		return n, &NetworkError{"Telling", float64(n.Telling), "at least 0"}

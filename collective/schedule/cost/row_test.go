@@ -73,6 +73,16 @@ func TestBesidePlans(t *testing.T) {
 	requireCost(t, 0, reduce, handed)
 	handed.Slot = 2 * bytes
 	requireCost(t, bytes, reduce, handed)
+	// What others put is copied, unless it is long enough to be put where it belongs.
+	bcast.InPlace = false
+	direct := cost.Network{Handed: true, CopyRate: 1e9, Slot: bytes - 1}
+	requireCost(t, bytes, bcast, direct)
+	direct.Direct = bytes + 1
+	requireCost(t, bytes, bcast, direct)
+	direct.Direct = bytes
+	requireCost(t, 0, bcast, direct)
+	direct.Slot = bytes
+	requireCost(t, bytes, bcast, direct)
 	// Within a node, a barrier is of notices.
 	barrier := callOf(schedule.CollectiveBarrier, schedule.Dissemination, 2, 0)
 	requireCost(t, 2*us, barrier, cost.Network{RanksPerNode: 2, Notice: us, LocalOverhead: time.Hour, LocalReceive: time.Hour})

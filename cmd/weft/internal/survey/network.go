@@ -86,6 +86,7 @@ var networkSettings = []networkSetting{
 	{"slot", func(n *cost.Network) any { return &n.Slot }},
 	{"telling", func(n *cost.Network) any { return &n.Telling }},
 	{"handed", func(n *cost.Network) any { return &n.Handed }},
+	{"direct", func(n *cost.Network) any { return &n.Direct }},
 }
 
 func settingNames() string {

@@ -30,6 +30,12 @@ func (s *survey) estimate(bytes, ranks int) (cost.Network, error) {
 		RanksPerNode: 2, CoresPerNode: runtime.NumCPU(),
 		Call: duration(empty), Slot: usual.Slot, Telling: usual.Telling, Handed: usual.Handed,
 	}
+	switch {
+	case s.Arena:
+		n.Direct = cost.DirectInArena
+	case s.Provider != "efa":
+		n.Direct = cost.DirectAnywhere
+	}
 	if two := s.crowd(2); two != nil {
 		// A rank tells another, and hears of that one.
 		n.Notice = duration((two.Barrier.Median() - empty) / 2)
