@@ -54,8 +54,11 @@ const (
 	// bytes they have beside those of the largest.
 	mostSpare  = 4
 	spareBytes = 128 << 20
-	// leastWindow is the smallest: they come in powers of two.
+	// leastWindow is the smallest: they come in powers of two, but for those between
+	// mostSmall and leastLarge, which is what it takes to have huge pages.
 	leastWindow = 64 << 10
+	mostSmall   = 256 << 10
+	leastLarge  = 2 << 20
 )
 
 // take returns a block of at least n bytes.
@@ -63,6 +66,9 @@ func (w *windows) take(p progress, n int) (*block, error) {
 	size := leastWindow
 	for size < n {
 		size *= 2
+	}
+	if size > mostSmall {
+		size = max(size, leastLarge)
 	}
 	for i, b := range w.spare {
 		if len(b.memory) == size {

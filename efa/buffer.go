@@ -59,7 +59,8 @@ func (p *bufferPool) give(b *buffer) { p.free[b.class] = append(p.free[b.class],
 func (p *bufferPool) grow(class int) error {
 	// Rounded so that no two buffers share a cache line.
 	size := (p.sizes[class] + 63) &^ 63
-	arena, err := fabric.NewArena(size * chunkSize)
+	// Of most, little is used.
+	arena, err := fabric.NewArenaWith(size*chunkSize, fabric.ArenaConfig{Pages: fabric.OrdinaryPages})
 	if err != nil {
 		return err
 	}

@@ -11,12 +11,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// leastHuge is the size of a transparent huge page, and of the least arena that has some unasked.
+const leastHuge = 2 << 20
+
 func mapArena(size int, pages Pages) (*Arena, error) {
 	unit, flags, slack := unix.Getpagesize(), unix.MAP_ANON|unix.MAP_PRIVATE, 0
+	if pages == SuitablePages && size > leastHuge-unit {
+		pages = TransparentHugePages
+	}
 	switch pages {
 	case TransparentHugePages:
 		// Only what is aligned can be a huge page.
-		unit, slack = 2<<20, 2<<20
+		unit, slack = leastHuge, leastHuge
 	case HugePages2M:
 		unit, flags = 2<<20, flags|unix.MAP_HUGETLB|unix.MAP_HUGE_2MB
 	case HugePages1G:
@@ -55,7 +61,13 @@ func vacate(mapped []byte) error {
 
 // settle does to the pages what the config asks for.
 func (a *Arena) settle(c ArenaConfig) error {
-	if c.Pages == TransparentHugePages {
+	switch c.Pages {
+	case SuitablePages:
+		if len(a.buf) >= leastHuge {
+			// Without them, the arena is as good as one of ordinary pages.
+			_ = unix.Madvise(a.buf, unix.MADV_HUGEPAGE)
+		}
+	case TransparentHugePages:
 		if err := unix.Madvise(a.buf, unix.MADV_HUGEPAGE); err != nil {
 			return notHere(systemError("madvise for huge pages", err), "this kernel has no transparent huge pages")
 		}

@@ -2,8 +2,11 @@ package fabric_test
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"os"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -31,6 +34,57 @@ func TestArena(t *testing.T) {
 	}
 	_, err = fabric.NewArenaWith(1, fabric.ArenaConfig{Pages: 77})
 	require.ErrorIs(t, err, fabric.ErrInvalid)
+}
+
+// A large arena asks for huge pages by itself, unless it is told not to, and a small one is not
+// made larger for that.
+func TestArenaAsksForHugePages(t *testing.T) {
+	const huge = 2 << 20
+	for _, c := range []struct {
+		size, has int
+		pages     fabric.Pages
+		asks      bool
+	}{
+		{huge - os.Getpagesize(), huge - os.Getpagesize(), fabric.SuitablePages, false},
+		{huge - 1, huge, fabric.SuitablePages, true},
+		{huge, huge, fabric.SuitablePages, true},
+		{huge + 1, 2 * huge, fabric.SuitablePages, true},
+		{huge, huge, fabric.OrdinaryPages, false},
+		{huge + 1, huge + os.Getpagesize(), fabric.OrdinaryPages, false},
+	} {
+		before := fabric.MemoryInUse()["arenas"]
+		a, err := fabric.NewArenaWith(c.size, fabric.ArenaConfig{Pages: c.pages})
+		require.NoError(t, err)
+		require.Len(t, a.Bytes(), c.has)
+		require.EqualValues(t, c.has, fabric.MemoryInUse()["arenas"]-before)
+		a.Bytes()[c.has-1] = 1
+		if c.asks {
+			require.Zero(t, addressOf(a.Bytes())%huge)
+			if _, err := os.Stat("/sys/kernel/mm/transparent_hugepage"); err != nil {
+				c.asks = false
+			}
+		}
+		require.Equal(t, c.asks, slices.Contains(flagsOf(t, a.Bytes()), "hg"), "%d bytes of %v", c.size, c.pages)
+		require.NoError(t, a.Close())
+	}
+}
+
+// flagsOf are those of the mapping that memory is part of, as in proc(5).
+func flagsOf(t *testing.T, memory []byte) []string {
+	smaps, err := os.ReadFile("/proc/self/smaps")
+	require.NoError(t, err)
+	inside := false
+	for line := range strings.Lines(string(smaps)) {
+		var first, end uintptr
+		if n, _ := fmt.Sscanf(line, "%x-%x ", &first, &end); n == 2 {
+			inside = first <= addressOf(memory) && addressOf(memory) < end
+		}
+		if flags, is := strings.CutPrefix(line, "VmFlags:"); is && inside {
+			return strings.Fields(flags)
+		}
+	}
+	t.Fatal("no mapping has the memory")
+	return nil
 }
 
 // Either the kernel has it, or there is an error that says what is missing.
