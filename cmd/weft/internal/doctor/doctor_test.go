@@ -345,6 +345,20 @@ func TestExamine(t *testing.T) {
 			want: "note stale-names", found: "2 names of processes that are gone, up to 2 MiB: 17:0:0, 17:0:1",
 		},
 		{
+			// Another user's process lives there, and is not shown.
+			name: "names of processes that are not shown", usable: true,
+			files: map[string]string{"dev/shm/17:0:0": "x", "proc/self/mounts": "proc /proc proc rw 0 0\nproc /proc proc rw,hidepid=invisible 0 0\ntmpfs /dev/shm tmpfs rw,size=8g 0 0"},
+			want:  "note unseen", found: "1 names of processes that are gone, or of other users: /proc does not show those (hidepid=invisible)",
+		},
+		{
+			name: "stale names, seen by root", usable: true,
+			files: map[string]string{
+				"dev/shm/17:0:0": "x", "proc/self/status": "CapEff:\t000001ffffffffff",
+				"proc/self/mounts": "proc /proc proc rw,hidepid=2 0 0\ntmpfs /dev/shm tmpfs rw,size=8388608k 0 0",
+			},
+			want: "note stale-names",
+		},
+		{
 			name: "emulated", usable: true, library: func(l *Library) { l.Devices = []string{"rdmap0s0-rdm"} },
 			files: map[string]string{"sys/bus/pci/devices": gone}, want: "note emulated",
 		},
