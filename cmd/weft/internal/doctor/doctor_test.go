@@ -447,6 +447,23 @@ func TestExamineFolder(t *testing.T) {
 	require.Equal(t, NoUverbs, r.Findings[0].Kind)
 }
 
+// Root may open what the program's user may not: with sudo, not all looks well.
+func TestOpenedByRootAlone(t *testing.T) {
+	for user, want := range map[string]Severity{"0": Note, "1000": Fine} {
+		root, library := instance(t)
+		root["proc/self/environ"] = &fstest.MapFile{}
+		root["proc/self/status"] = &fstest.MapFile{Data: []byte("Uid:\t" + user + "\t0\t0\t0\n")}
+		root["dev/infiniband/uverbs0"].Mode = 0o660
+		r := Examine(System{Root: root, Library: library, Open: func(string) error { return nil }})
+		require.True(t, r.Usable)
+		require.Equal(t, want, r.Severity)
+		if want == Note {
+			require.Equal(t, Permission, r.Findings[0].Kind)
+			require.Equal(t, "root may open it, and not everybody (its permissions are 0660, the user is 0)", r.Findings[0].Found)
+		}
+	}
+}
+
 func TestReports(t *testing.T) {
 	root, library := instance(t)
 	root["proc/self/environ"] = &fstest.MapFile{Data: []byte("RDMAV_FORK_SAFE=1\x00")}
