@@ -136,7 +136,7 @@ lint: setup ## golangci-lint with vet and gofumpt; shellcheck where there is one
 	fi
 
 .PHONY: portable
-portable: setup ## compile everything without cgo, and the packages for darwin and windows
+portable: setup ## compile everything without cgo, for other systems too
 	@scripts/portable
 
 # CI does none of this. docker-demo and docker-test remove what they have made, but for

@@ -2,6 +2,7 @@ package weft_test
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -26,17 +27,26 @@ type block struct {
 func (b block) where() string { return fmt.Sprintf("%s:%d", b.page, b.line) }
 
 var (
-	noteLine = regexp.MustCompile(`^\s*<!-- (with|before|output|ranks|in|where|takes|not run): (.*) -->$`)
-	listItem = regexp.MustCompile(`^\s*([-*]|\d+\.) `)
+	noteLine = regexp.MustCompile(`^\s*<!-- (with|before|output|ranks|in|where|takes|not run|tried by): (.*) -->$`)
+	listItem = regexp.MustCompile(`^\s*([-*+]|\d+[.)])( +|$)`)
+	// hidden is what Markdown shows as code and blocksOf would not see: other fences, a fence
+	// in a quote or right behind the mark of an item, tabs, and code in HTML.
+	hidden = regexp.MustCompile("^\\s*(>.*```|([-*+]|\\d+[.)]) +```|~~~)|^ *\t|(?i)<(pre|code|script)\\b")
 )
 
 // documents are those whose code is tried.
 func documents(t *testing.T) []string {
 	t.Helper()
-	pages, err := filepath.Glob("docs/*.md")
+	pages := []string{"README.md"}
+	err := filepath.WalkDir("docs", func(path string, _ fs.DirEntry, err error) error {
+		if filepath.Ext(path) == ".md" {
+			pages = append(pages, path)
+		}
+		return err
+	})
 	require.NoError(t, err)
-	require.Greater(t, len(pages), 5)
-	return append([]string{"README.md"}, pages...)
+	require.Greater(t, len(pages), 6)
+	return pages
 }
 
 // blocks are those of all documents.
@@ -55,7 +65,7 @@ func blocks(t *testing.T) (all []block) {
 func blocksOf(page, text string) (all []block, err error) {
 	lines := strings.Split(text, "\n")
 	notes := map[string]string{}
-	inList := false
+	inList, inItem := false, 0 // where the text of the last item begins
 	for i := 0; i < len(lines); i++ {
 		line := lines[i]
 		unindented := strings.TrimLeft(line, " ")
@@ -71,7 +81,13 @@ func blocksOf(page, text string) (all []block, err error) {
 			}
 			all = append(all, b)
 			notes = map[string]string{}
-		case strings.HasPrefix(line, "    ") && !inList && i > 0 && lines[i-1] == "":
+		case hidden.MatchString(line):
+			return nil, fmt.Errorf("%s:%d: code that would not be tried: a block has a fence of ``` on a line of its own, or four blanks", page, i+1)
+		case strings.HasPrefix(line, strings.Repeat(" ", inItem+4)) && inList && lines[i-1] == "":
+			return nil, fmt.Errorf("%s:%d: code in a list would not be tried without a fence", page, i+1)
+		case strings.HasPrefix(line, "    ") && !inList && i > 0 && lines[i-1] != "":
+			return nil, fmt.Errorf("%s:%d: indented code would not be tried without an empty line before it", page, i+1)
+		case strings.HasPrefix(line, "    ") && !inList:
 			b := block{page: page, line: i + 1, kind: "indented", notes: notes}
 			for ; i < len(lines) && (strings.HasPrefix(lines[i], "    ") || lines[i] == ""); i++ {
 				b.text += strings.TrimPrefix(lines[i], "    ") + "\n"
@@ -91,7 +107,10 @@ func blocksOf(page, text string) (all []block, err error) {
 			if len(notes) > 0 {
 				return nil, fmt.Errorf("%s:%d: a note is not followed by its block", page, i+1)
 			}
-			inList = listItem.MatchString(line) || inList && strings.HasPrefix(line, " ")
+			inList = inList && strings.HasPrefix(line, " ")
+			if item := listItem.FindString(line); item != "" {
+				inList, inItem = true, len(item)
+			}
 		}
 	}
 	return all, nil
@@ -111,8 +130,12 @@ func TestDocBlocksAreKnown(t *testing.T) {
 			allowed = ofShell
 		case b.kind == "go":
 			allowed = ofGo
-		case b.kind != "text":
-			t.Errorf("%s: a block of %q: go, sh or text", b.where(), b.kind)
+		case b.kind == "yaml":
+			// It is nothing that runs, so a test of its own has to try it.
+			allowed = []string{"tried by"}
+			require.True(t, reads(t, b.notes["tried by"], b.page), "%s: which test tries it? <!-- tried by: TestName --> names one that reads the page", b.where())
+		default:
+			t.Errorf("%s: a block of %q: go, sh or yaml", b.where(), b.kind)
 		}
 		for note := range b.notes {
 			if !slices.Contains(allowed, note) {
@@ -123,6 +146,21 @@ func TestDocBlocksAreKnown(t *testing.T) {
 			t.Errorf("%s is not run, and yet it is said how", b.where())
 		}
 	}
+}
+
+// reads says whether there is a test of this name, in a file that names the page.
+func reads(t *testing.T, test, page string) (found bool) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || found || test == "" || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		found = strings.Contains(string(text), "\nfunc "+test+"(t *testing.T)") && strings.Contains(string(text), page+`"`)
+		return err
+	})
+	require.NoError(t, err)
+	return found
 }
 
 func TestBlocksOf(t *testing.T) {
@@ -137,4 +175,20 @@ func TestBlocksOf(t *testing.T) {
 	require.ErrorContains(t, err, "p:2: the block has no end")
 	_, err = blocksOf("p", "<!-- output: x -->\ntext\n")
 	require.ErrorContains(t, err, "p:2: a note is not followed by its block")
+
+	// What would go untried.
+	for _, text := range []string{
+		"~~~\nls\n~~~\n",
+		"text\n\n\tls\n",
+		"# Head\n    ls\n",
+		"```go\na\n```\n    ls\n",
+		"- item\n\n      ls\n",
+		"1. item\n\n   - inner\n\n         ls\n",
+		"- ```sh\n  ls\n  ```\n",
+		"> ```sh\n> ls\n> ```\n",
+		"<pre>\nls\n</pre>\n",
+	} {
+		_, err := blocksOf("p", text)
+		require.ErrorContains(t, err, "not be tried", "%s", text)
+	}
 }

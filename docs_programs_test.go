@@ -98,8 +98,10 @@ func TestDocPrograms(t *testing.T) {
 		t.Run(g.where(), func(t *testing.T) {
 			t.Parallel()
 			if g.name != "main" {
-				printed, logged, err := runDocs(t, ofProgram, binaries+g.pkg+".test")
+				printed, logged, err := runDocs(t, ofProgram, binaries+g.pkg+".test", "-test.v")
 				require.NoError(t, err, "%s%s", printed, logged)
+				require.Contains(t, printed, "\n--- PASS: ", "it has no test")
+				require.NotContains(t, printed, "\n--- SKIP: ")
 				return
 			}
 			require.Regexp(t, g.notes["output"], strings.TrimSuffix(runProgram(t, binaries+g.pkg, g.notes["ranks"]), "\n"))

@@ -2,6 +2,7 @@ package collective
 
 import (
 	"fmt"
+	"math"
 	"unsafe"
 
 	"github.com/weft-go/weft/collective/operator"
@@ -21,7 +22,7 @@ type wanted[T any] struct {
 }
 
 // mostBytes is the most that the ranks of a call have together. No machine has it.
-const mostBytes = 1 << 48
+const mostBytes = min(1<<48, math.MaxInt)
 
 // sizeOf is the size of an element in bytes.
 func sizeOf[T any]() int { return int(unsafe.Sizeof(*new(T))) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync/atomic"
 
 	"github.com/weft-go/weft/efa"
@@ -16,8 +17,8 @@ const (
 	AnyTag    = -1 // a message with any tag
 )
 
-// MaxTag is the highest tag; the lowest is 0.
-const MaxTag = 1<<32 - 1
+// MaxTag is the highest tag; the lowest is 0. Where an int has 32 bits, it is 1<<31 - 1.
+const MaxTag = min(1<<32-1, math.MaxInt)
 
 // Comm is a communicator: some ranks of a job that send each other messages which no
 // other communicator sees. Its methods may be called from any goroutine, at the same

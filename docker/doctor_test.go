@@ -144,6 +144,10 @@ func settings(t *testing.T) []setting {
 			want: "problem permission" + sockets + ", warning memory-lock", found: "permission denied (its permissions are 0600, the user is 65534)", code: problem,
 		},
 		{
+			name: "device that root alone may open", flags: slices.Concat(good, []string{"--device", character(t, 1, 3) + ":/dev/infiniband/uverbs0"}), command: emulated,
+			want: "note permission", found: "root may open it, and not everybody (its permissions are 0600, the user is 0)",
+		},
+		{
 			name: "file of the device without the device", flags: slices.Concat(good, []string{"--volume", file + ":/dev/infiniband/uverbs0"}), command: bare,
 			want: "problem device-cgroup" + sockets, found: "operation not permitted, whatever its permissions are", code: problem,
 		},

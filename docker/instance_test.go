@@ -76,7 +76,12 @@ func without(folders ...string) map[string]string {
 // There is no device behind it.
 func uverbs(t *testing.T) string {
 	t.Helper()
-	const major, minor = 231, 192 // those of /dev/infiniband/uverbs0
+	return character(t, 231, 192) // the numbers of /dev/infiniband/uverbs0
+}
+
+// character makes the file of a device that only its owner may open.
+func character(t *testing.T, major, minor uint32) string {
+	t.Helper()
 	name := filepath.Join(t.TempDir(), "uverbs0")
 	err := unix.Mknod(name, unix.S_IFCHR|0o600, int(unix.Mkdev(major, minor)))
 	require.NoError(t, err, "making the file of a device takes root")

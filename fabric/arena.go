@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"math"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -70,7 +71,7 @@ func NewArena(size int) (*Arena, error) { return NewArenaWith(size, ArenaConfig{
 // ErrNotSupported for what this kernel does not have, and the kernel's ENOMEM or
 // EPERM, with what to do about it, where a limit is reached.
 func NewArenaWith(size int, c ArenaConfig) (*Arena, error) {
-	const most = 1 << 40
+	const most = min(1<<40, math.MaxInt)
 	if size < 1 || size > most {
 		return nil, &Error{Op: "arena", Errno: errnoInvalid, Detail: "an arena cannot have " + strconv.Itoa(size) + " bytes"}
 	}

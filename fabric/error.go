@@ -126,7 +126,6 @@ const (
 	errnoBadFlags  Errno = 260 // FI_EBADFLAGS
 	errnoRemoteIO  Errno = 121 // EREMOTEIO, which not all systems have
 	errnoInvalid         = Errno(syscall.EINVAL)
-	errnoNoData          = Errno(syscall.ENODATA)
 )
 
 // IsClosed says that err is about something that was closed.

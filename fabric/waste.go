@@ -3,6 +3,7 @@
 package fabric
 
 import (
+	"math"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -22,7 +23,7 @@ var scratch waste
 func (w *waste) take() *waste {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for size := 1 << 40; w.memory == nil; size /= 2 {
+	for size := min(1<<40, math.MaxInt); w.memory == nil; size /= 2 {
 		if size < 1<<20 {
 			return nil
 		}

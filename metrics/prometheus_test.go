@@ -42,7 +42,7 @@ func TestPrometheusAnswersDashboard(t *testing.T) {
 
 	page, err := os.ReadFile("../docs/metrics.md")
 	require.NoError(t, err)
-	block := regexp.MustCompile("(?s)```text\n(scrape_configs:.*?)```").FindSubmatch(page)
+	block := regexp.MustCompile("(?s)```yaml\n(scrape_configs:.*?)```").FindSubmatch(page)
 	require.NotNil(t, block)
 	config := strings.Replace(string(block[1]), "127.0.0.1:9465", exposed.Listener.Addr().String(), 1)
 	require.NotEqual(t, string(block[1]), config)

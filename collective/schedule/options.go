@@ -3,6 +3,7 @@ package schedule
 import (
 	"fmt"
 	"iter"
+	"math"
 )
 
 const (
@@ -10,8 +11,8 @@ const (
 	MaxSize = 1 << 16
 	// MaxUnits is the most units that the ranks of a call can have together: size times
 	// length, whatever the collective, or size times the largest count. So nothing that is
-	// reckoned with overflows.
-	MaxUnits = 1 << 43
+	// reckoned with overflows. Where an int has 32 bits, it is far less.
+	MaxUnits = min(1<<43, math.MaxInt>>20+1)
 	// MaxPieces is the most pieces that Options.Chunk may make of the length of a call.
 	MaxPieces = 1 << 16
 )

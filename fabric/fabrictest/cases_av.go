@@ -3,6 +3,7 @@ package fabrictest
 import (
 	"bytes"
 	"errors"
+	"math"
 	"net"
 	"strconv"
 	"strings"
@@ -147,7 +148,7 @@ func insertService(t *trial) {
 func insertSymmetric(t *trial) {
 	s, _ := namesOf(t, 0)
 	v := s.vector(t, fabric.AddressVectorConfig{})
-	for _, counts := range [][2]int{{0, 1}, {1, 0}, {-1, 1}, {1 << 40, 1 << 40}, {1 << 20, 2}} {
+	for _, counts := range [][2]int{{0, 1}, {1, 0}, {-1, 1}, {min(1<<40, math.MaxInt), min(1<<40, math.MaxInt)}, {1 << 20, 2}} {
 		_, err := v.InsertSymmetric("127.0.0.1", counts[0], "4000", counts[1])
 		errorIs(t, err, fabric.ErrInvalid)
 	}

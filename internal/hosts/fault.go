@@ -1,3 +1,5 @@
+//go:build linux
+
 package hosts
 
 import (
@@ -5,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 )
 
 // The faults are made in the switch, so that hosts notice as much as they would notice of
@@ -13,6 +16,22 @@ import (
 // Cut has nothing go from the host any more, and nothing to it, until Heal.
 func (h *Host) Cut() error {
 	return h.network.rule(h.port, fmt.Sprintf("iifname %q drop\noifname %q drop", h.port, h.port))
+}
+
+// CutFor is Cut for so long, and ends by itself: the kernel has the time of it, so it is no
+// longer where the machine is busy.
+func (h *Host) CutFor(d time.Duration) error {
+	return h.network.inner.run(fmt.Sprintf(`table bridge moment
+delete table bridge moment
+table bridge moment {
+set ports { type ifname; flags timeout; elements = { %q timeout %dms } }
+chain forward {
+type filter hook forward priority 0; policy accept;
+iifname @ports drop
+oifname @ports drop
+}
+}
+`, h.port, d.Milliseconds()), "nft", "-f", "-")
 }
 
 // Deafen has nothing reach the host any more, while what it sends arrives, until Heal.

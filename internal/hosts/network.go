@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package hosts gives tests several hosts: network namespaces of Linux with addresses of
 // their own, connected by a switch in which the network can be made to fail. What goes on
 // there touches no other network, and leaves nothing behind, even if the test is killed.

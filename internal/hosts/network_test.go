@@ -1,3 +1,5 @@
+//go:build linux
+
 package hosts_test
 
 import (
@@ -118,6 +120,10 @@ func TestNetwork(t *testing.T) {
 		require.Equal(t, answer, ask(other, 10), name)
 		require.NoError(t, victim.Heal())
 	}
+	require.NoError(t, victim.CutFor(time.Hour))
+	require.Equal(t, "nothing", askFor(victim, 10, few))
+	require.Equal(t, answer, ask(other, 10))
+	require.NoError(t, victim.CutFor(time.Millisecond)) // instead of that
 	require.Equal(t, answer, ask(victim, 10))
 	// A packet of 8,000 bytes goes where all have room for it, and nowhere else.
 	require.Equal(t, fmt.Sprintf("8000 of %s", n.Hosts[0].Address), ask(victim, 8000))

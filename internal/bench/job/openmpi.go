@@ -11,7 +11,6 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/weft-go/weft/internal/bench"
@@ -99,7 +98,7 @@ func (m OpenMPI) run(ctx context.Context, name string, args []string) (string, e
 	run.Env = append(os.Environ(), "TMPDIR="+session)
 	// mpirun ends its ranks when it is told to end, not when it is killed.
 	run.Cancel = func() error { return run.Process.Signal(os.Interrupt) }
-	run.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	run.SysProcAttr = bench.Grouped()
 	run.WaitDelay = 5 * time.Second
 	var said bench.Complaint
 	run.Stderr = &said

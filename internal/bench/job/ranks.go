@@ -119,7 +119,7 @@ func (r Ranks) run(ctx context.Context, cases []Case) (text string, err error) {
 		p := exec.CommandContext(ctx, "/proc/self/exe")
 		p.Args, p.Env = args, append(bench.Settings(), profileVariable+"="+r.Profile)
 		p.Stdout, p.Stderr = &outputs[rank], &complaints[rank]
-		p.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+		p.SysProcAttr = bench.Grouped()
 		p.Cancel = func() error { return p.Process.Signal(syscall.SIGTERM) }
 		p.WaitDelay = 2 * time.Second
 		if err = p.Start(); err != nil {

@@ -67,11 +67,15 @@ func (c content) Took() string {
 // How is what the row's runs were like.
 func (r Row) How() string {
 	var parts []string
+	if length := float64(r.Result.Bytes); length >= 1<<10 {
+		parts = append(parts, binary(length))
+	} else if length > 0 {
+		parts = append(parts, binary(length)+" B")
+	}
 	for _, p := range []struct {
 		count int
 		text  string
 	}{
-		{r.Result.Bytes, "%d B"},
 		{r.Result.Window, "window %d"},
 		{r.Result.Messages, "%d times"},
 		{len(r.Weft), "%d rounds"},
@@ -81,6 +85,14 @@ func (r Row) How() string {
 		}
 	}
 	return strings.Join(parts, ", ")
+}
+
+// Parts cuts a value in front of its range, which stays on one line.
+func (r Row) Parts(value string) [2]string {
+	if at := strings.LastIndex(value, " ("); at > 0 {
+		return [2]string{value[:at], value[at+1:]}
+	}
+	return [2]string{value}
 }
 
 // Strip draws the ratios of a row's rounds, and its target, along a line: how far apart

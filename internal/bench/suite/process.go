@@ -30,7 +30,7 @@ func startProcess(ctx context.Context, command []string) (*process, error) {
 	p.cmd.Env = bench.Settings()
 	p.cmd.Stderr = &p.stderr
 	// An interrupt of the terminal is for the runner, which then ends its sides.
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	p.cmd.SysProcAttr = bench.Grouped()
 	p.cmd.Cancel = func() error { return p.cmd.Process.Signal(syscall.SIGTERM) }
 	p.cmd.WaitDelay = 2 * time.Second
 	stdin, err := p.cmd.StdinPipe()

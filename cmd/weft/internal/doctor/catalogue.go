@@ -78,7 +78,7 @@ var catalogue = map[Kind]about{
 		"Start the container with --device for each /dev/infiniband/uverbs*; in Kubernetes request vpc.amazonaws.com/efa from the device plugin, and do not mount /dev/infiniband from the host. Outside of containers: look at udev's rules.",
 	},
 	Permission: {
-		Problem, "The file of the device may not be opened for reading and writing by this user.",
+		Problem, "The file of the device may not be opened for reading and writing by this user. It is a note where root looks, who may, and not everybody may.",
 		"chmod 0666 the file, or let udev do so (a rule for SUBSYSTEM==\"infiniband_verbs\"), or run as a user of the group that may open it.",
 	},
 	DeviceCgroup: {

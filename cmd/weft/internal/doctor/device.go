@@ -156,6 +156,10 @@ func (x *examination) openable() bool {
 		d.opens = err == nil
 		opened = opened || d.efa && d.opens
 		switch {
+		case err == nil && d.efa && x.rootAlone(name):
+			// With sudo all looks well, and the program still may not.
+			x.find(Permission, looked, "root may open it, and not everybody"+x.ownerOf(name))
+			x.gradeIf(true, Note)
 		case err == nil:
 			x.fine(looked, "it can be opened")
 		case !d.efa:
@@ -191,6 +195,14 @@ func (x *examination) unopened(err error, name, looked string) {
 	default:
 		x.find(BrokenUverbs, looked, reason(err))
 	}
+}
+
+// rootAlone says whether a file was opened by root, and is not for all users to open.
+func (x *examination) rootAlone(name string) bool {
+	const forAll = 0o006
+	info, err := fs.Stat(x.Root, name)
+	who, _, _ := strings.Cut(x.statusIn("proc/self/status", "Uid"), "\t")
+	return err == nil && who == "0" && info.Mode().Perm()&forAll != forAll
 }
 
 // reason is an error without its path.

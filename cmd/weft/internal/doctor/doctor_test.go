@@ -345,6 +345,20 @@ func TestExamine(t *testing.T) {
 			want: "note stale-names", found: "2 names of processes that are gone, up to 2 MiB: 17:0:0, 17:0:1",
 		},
 		{
+			// Another user's process lives there, and is not shown.
+			name: "names of processes that are not shown", usable: true,
+			files: map[string]string{"dev/shm/17:0:0": "x", "proc/self/mounts": "proc /proc proc rw 0 0\nproc /proc proc rw,hidepid=invisible 0 0\ntmpfs /dev/shm tmpfs rw,size=8g 0 0"},
+			want:  "note unseen", found: "1 names of processes that are gone, or of other users: /proc does not show those (hidepid=invisible)",
+		},
+		{
+			name: "stale names, seen by root", usable: true,
+			files: map[string]string{
+				"dev/shm/17:0:0": "x", "proc/self/status": "CapEff:\t000001ffffffffff",
+				"proc/self/mounts": "proc /proc proc rw,hidepid=2 0 0\ntmpfs /dev/shm tmpfs rw,size=8388608k 0 0",
+			},
+			want: "note stale-names",
+		},
+		{
 			name: "emulated", usable: true, library: func(l *Library) { l.Devices = []string{"rdmap0s0-rdm"} },
 			files: map[string]string{"sys/bus/pci/devices": gone}, want: "note emulated",
 		},
@@ -431,6 +445,23 @@ func TestExamineFolder(t *testing.T) {
 	without(&library)
 	r := Examine(System{Root: os.DirFS(dir), Library: library, Open: open})
 	require.Equal(t, NoUverbs, r.Findings[0].Kind)
+}
+
+// Root may open what the program's user may not: with sudo, not all looks well.
+func TestOpenedByRootAlone(t *testing.T) {
+	for user, want := range map[string]Severity{"0": Note, "1000": Fine} {
+		root, library := instance(t)
+		root["proc/self/environ"] = &fstest.MapFile{}
+		root["proc/self/status"] = &fstest.MapFile{Data: []byte("Uid:\t" + user + "\t0\t0\t0\n")}
+		root["dev/infiniband/uverbs0"].Mode = 0o660
+		r := Examine(System{Root: root, Library: library, Open: func(string) error { return nil }})
+		require.True(t, r.Usable)
+		require.Equal(t, want, r.Severity)
+		if want == Note {
+			require.Equal(t, Permission, r.Findings[0].Kind)
+			require.Equal(t, "root may open it, and not everybody (its permissions are 0660, the user is 0)", r.Findings[0].Found)
+		}
+	}
 }
 
 func TestReports(t *testing.T) {

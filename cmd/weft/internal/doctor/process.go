@@ -50,8 +50,10 @@ func (x *examination) readEnvironment() {
 }
 
 // status returns a line of the process's status.
-func (x *examination) status(key string) string {
-	text, _ := x.read(x.ofProcess("status"))
+func (x *examination) status(key string) string { return x.statusIn(x.ofProcess("status"), key) }
+
+func (x *examination) statusIn(file, key string) string {
+	text, _ := x.read(file)
 	for line := range strings.Lines(text) {
 		if name, value, ok := strings.Cut(line, ":"); ok && name == key {
 			return strings.TrimSpace(value)
@@ -67,9 +69,17 @@ const (
 )
 
 // can says whether the process has a capability.
-func (x *examination) can(capability int) bool {
-	set, err := strconv.ParseUint(x.status("CapEff"), 16, 64)
-	return err == nil && set&(1<<capability) != 0
+func (x *examination) can(capability int) bool { return has(x.status("CapEff"), capability) }
+
+// ownCapability says whether the one that looks has it.
+func (x *examination) ownCapability(capability int) bool {
+	return has(x.statusIn("proc/self/status", "CapEff"), capability)
+}
+
+// has says whether a capability is in a set as the kernel prints it.
+func has(set string, capability int) bool {
+	bits, err := strconv.ParseUint(set, 16, 64)
+	return err == nil && bits&(1<<capability) != 0
 }
 
 // inContainer says whether this looks like a container.

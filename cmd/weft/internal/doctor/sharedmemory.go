@@ -123,10 +123,39 @@ func (x *examination) staleNames() {
 		x.fine("/"+folder, "no names of processes that are gone")
 		return
 	}
+	if option := x.hidesProcesses(); option != "" {
+		// Those of other users may well live, and would lose their memory.
+		x.find(Unseen, "/"+folder, fmt.Sprintf("%d names of processes that are gone, or of other users: /proc does not show those (%s)", len(stale), option))
+		return
+	}
 	const most = 5
 	listed := strings.Join(stale[:min(most, len(stale))], ", ")
 	if len(stale) > most {
 		listed += " and others"
 	}
 	x.find(StaleNames, "/"+folder, fmt.Sprintf("%d names of processes that are gone, up to %d MiB: %s", len(stale), (size+1<<20-1)>>20, listed))
+}
+
+// hidesProcesses returns the option by which /proc leaves out the processes of other users,
+// which then look as if they were gone.
+func (x *examination) hidesProcesses() string {
+	if x.ownCapability(capabilityPtrace) {
+		return ""
+	}
+	text, _ := x.read("proc/self/mounts")
+	hides := ""
+	for line := range strings.Lines(text) {
+		fields := strings.Fields(line)
+		if len(fields) < 4 || fields[1] != "/proc" {
+			continue
+		}
+		hides = "" // of mounts over each other, the last counts
+		for option := range strings.SplitSeq(fields[3], ",") {
+			switch option {
+			case "hidepid=2", "hidepid=4", "hidepid=invisible", "hidepid=ptraceable":
+				hides = option
+			}
+		}
+	}
+	return hides
 }

@@ -27,7 +27,7 @@ type rank struct {
 func (j *job) start(number int, path string, environment []string) (*rank, error) {
 	c := &exec.Cmd{
 		Path: path, Args: j.Command, Env: environment,
-		SysProcAttr: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
+		SysProcAttr: grouped(),
 	}
 	var reads, writes []*os.File
 	closeAll := func(files []*os.File) {
@@ -106,12 +106,6 @@ func (r *rank) endGroup(grace time.Duration) {
 	r.mu.Lock()
 	r.gone = true
 	r.mu.Unlock()
-}
-
-// adopt makes this process the parent of what has lost its own, so that inGroup can
-// see the end of that.
-func adopt() error {
-	return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 }
 
 // inGroup says whether there is a process in the group, but for those that have ended.

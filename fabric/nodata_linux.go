@@ -1,0 +1,5 @@
+package fabric
+
+import "syscall"
+
+const errnoNoData = Errno(syscall.ENODATA)
