@@ -246,25 +246,38 @@ func (g *group) put(p progress, c *call, s *schedule.Step) (wait bool, err error
 		}
 	}
 	to.put = c.number + 1
-	if s.Action == schedule.Signal {
+	var src []byte
+	var local *efa.Exposure
+	switch {
+	case s.Action == schedule.Put:
+		src, local = c.at(s.Src), c.exposures[s.Src.Space]
+		remote.Address += uint64(offset)
+	case c.large || g.cache == nil || !g.hasWord(s, 1):
 		return unreachable(g.notifyArrived(p, c.number, s))
+	default:
+		// A write of nothing much carries the word, which costs half of what a notice does.
+		src, local = g.cache.memory[g.reserved()+g.rank:][:1], g.cache.exposure
+		remote.Address += uint64(g.reserved() + g.rank)
 	}
-	remote.Address += uint64(offset)
-	src, local := c.at(s.Src), c.exposures[s.Src.Space]
-	if to.window >= 0 && g.size <= mostWordSource && s.Number < mostWordNumber && len(src) <= g.comm.MaxWrite(s.Peer) {
-		c.write = efa.RemoteWrite{Src: src, Local: local, To: remote, Tell: true, Immediate: wordOf(c.number, g.rank, s.Number, g.released)}
-		if err := g.comm.Write(p, s.Peer, to.window, &c.write, &g.landings[c.number%slots][s.Peer]); err != nil {
-			return unreachable(err)
-		}
-		if to.told > 0 && s.Number < fewNumbers {
-			to.told = g.released + 1
-		}
-		to.words++
-		c.flying++
-		g.flying++
-		return false, nil
+	if !g.hasWord(s, len(src)) {
+		return unreachable(g.putAndNotify(p, c, s, src, local, remote))
 	}
-	return unreachable(g.putAndNotify(p, c, s, src, local, remote))
+	c.write = efa.RemoteWrite{Src: src, Local: local, To: remote, Tell: true, Immediate: wordOf(c.number, g.rank, s.Number, g.released)}
+	if err := g.comm.Write(p, s.Peer, to.window, &c.write, &g.landings[c.number%slots][s.Peer]); err != nil {
+		return unreachable(err)
+	}
+	if to.told > 0 && s.Number < fewNumbers {
+		to.told = g.released + 1
+	}
+	to.words++
+	c.flying++
+	g.flying++
+	return false, nil
+}
+
+// hasWord says whether a write of so many bytes for a step can carry a word.
+func (g *group) hasWord(s *schedule.Step, bytes int) bool {
+	return g.members[s.Peer].window >= 0 && g.size <= mostWordSource && s.Number < mostWordNumber && bytes <= g.comm.MaxWrite(s.Peer)
 }
 
 // unreachable has a call wait for word of a peer that is gone, as it seems: what that has

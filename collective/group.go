@@ -205,7 +205,7 @@ func (g *group) prepare(p progress) error {
 	if g.slot == 0 || g.size == 1 || g.cache != nil {
 		return nil
 	}
-	cache, err := newBlock(p, slots*g.slot)
+	cache, err := newBlock(p, g.reserved()+aligned(g.size))
 	if err != nil {
 		return err
 	}
@@ -217,6 +217,10 @@ func (g *group) prepare(p progress) error {
 	g.cache = cache
 	return nil
 }
+
+// reserved is where the part of the cache begins that has a byte for each rank: what a signal
+// writes, so that there is something to carry its word.
+func (g *group) reserved() int { return slots * g.slot }
 
 // active is the call of a number that is under way, or nil.
 func (g *group) active(number uint64) *call {

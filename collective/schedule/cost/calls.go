@@ -28,8 +28,8 @@ func (r *run) add(call schedule.Call, element, nth int) error {
 	}
 	output := outputOf(call)
 	large := r.Slot > 0 && (output+scratch)*element > r.Slot
-	// Large calls, and barriers, have nothing in the slots.
-	releases := nth%ahead == ahead-1 && !large && call.Collective != schedule.CollectiveBarrier
+	// Large calls have nothing in the slots.
+	releases := nth%ahead == ahead-1 && !large
 	r.released = append(r.released, nil)
 	if releases {
 		r.released[nth] = make([][]int32, call.Size)
@@ -66,11 +66,11 @@ func (r *run) add(call schedule.Call, element, nth int) error {
 			}
 			me.steps = append(me.steps, step{
 				action: s.Action, peer: int32(s.Peer), number: int32(first + s.Number),
-				bytes: float64(s.Dst.Length) * float64(element), notice: call.Collective == schedule.CollectiveBarrier,
+				bytes: float64(s.Dst.Length) * float64(element),
 			})
 		}
 		if releases {
-			targets := peersOf(plan, schedule.Put)
+			targets := append(peersOf(plan, schedule.Put), peersOf(plan, schedule.Signal)...)
 			for _, peer := range peersOf(plan, schedule.Await) {
 				if !slices.Contains(targets, peer) {
 					notice(schedule.Signal, peer, end+done)

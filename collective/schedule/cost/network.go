@@ -49,8 +49,8 @@ type Network struct {
 
 	// Call is what a rank does for each call beside what its plan says.
 	Call time.Duration
-	// Notice is what a rank does to tell another of its node something without data, and what
-	// that does to take it in: a barrier is of these. To another node it is a put without data.
+	// Notice is what a rank does to tell another of its node something beside the plan, and what
+	// that does to take it in. To another node it is a put without data.
 	Notice time.Duration
 	// Slot is how many bytes of a call, of its Output and Scratch together, ranks have ready
 	// for each other all the time. Whoever is put to in a longer one says that it is ready,

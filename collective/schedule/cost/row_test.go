@@ -74,7 +74,6 @@ func TestBesidePlans(t *testing.T) {
 	handed.Slot = 2 * bytes
 	requireCost(t, bytes, reduce, handed)
 	// What others put is copied, unless it is long enough to be put where it belongs.
-	bcast.InPlace = false
 	direct := cost.Network{Handed: true, CopyRate: 1e9, Slot: bytes - 1}
 	requireCost(t, bytes, bcast, direct)
 	direct.Direct = bytes + 1
@@ -83,9 +82,9 @@ func TestBesidePlans(t *testing.T) {
 	requireCost(t, 0, bcast, direct)
 	direct.Slot = bytes
 	requireCost(t, bytes, bcast, direct)
-	// Within a node, a barrier is of notices.
+	// A signal is a put without data.
 	barrier := callOf(schedule.CollectiveBarrier, schedule.Dissemination, 2, 0)
-	requireCost(t, 2*us, barrier, cost.Network{RanksPerNode: 2, Notice: us, LocalOverhead: time.Hour, LocalReceive: time.Hour})
+	requireCost(t, 7*us, barrier, cost.Network{RanksPerNode: 2, Notice: time.Hour, LocalLatency: us, LocalOverhead: 2 * us, LocalReceive: 4 * us})
 }
 
 // Number by number, what there is beside the plans.
@@ -104,9 +103,9 @@ func TestRow(t *testing.T) {
 	// The result is copied to who gets one.
 	network = cost.Network{RanksPerNode: 2, Handed: true, CopyRate: 1e9}
 	require.Equal(t, []time.Duration{0, bytes}, row(t, network, bcast)[0])
-	// Both tell, and hear.
-	network = cost.Network{RanksPerNode: 2, Notice: us, LocalOverhead: time.Hour, LocalReceive: time.Hour}
-	require.Equal(t, []time.Duration{2 * us, 2 * us}, row(t, network, barrier)[0])
+	// Both tell, and hear: no notice is needed, whatever number of times.
+	network = cost.Network{RanksPerNode: 2, Notice: time.Hour, LocalOverhead: us, LocalReceive: us}
+	require.Equal(t, []time.Duration{8 * us, 8 * us}, row(t, network, barrier, barrier, barrier, barrier)[3])
 	// Rank 1 says that it is ready, and rank 0 hears that before it puts.
 	network = cost.Network{RanksPerNode: 2, Notice: us, Slot: bytes - 1}
 	require.Equal(t, []time.Duration{2 * us, 2 * us}, row(t, network, bcast)[0])

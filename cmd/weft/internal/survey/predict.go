@@ -36,10 +36,8 @@ func (s *survey) estimate(bytes, ranks int) (cost.Network, error) {
 	case s.Provider != "efa":
 		n.Direct = cost.DirectAnywhere
 	}
-	if two := s.crowd(2); two != nil {
-		// A rank tells another, and hears of that one.
-		n.Notice = duration((two.Barrier.Median() - empty) / 2)
-	}
+	// A notice is a message.
+	n.Notice = duration((first.Message.Median() - n.LocalLatency.Seconds()*1e6) / 2)
 	// What the bytes take is what the exchange takes longer than without them.
 	exchange, err := callOf(schedule.CollectiveAllgather, 2, p.Bytes)
 	if err != nil {
@@ -109,7 +107,7 @@ func (s *survey) calibrates(r *Result, algorithm string) bool {
 	crowded := r.Ranks > runtime.NumCPU()
 	switch r.Collective {
 	case schedule.CollectiveBarrier.String():
-		return r.Ranks == 2 || crowded
+		return crowded
 	case schedule.CollectiveAllgather.String():
 		// By whatever algorithm, two ranks put to each other what they have.
 		exchange := slices.ContainsFunc(crowdExchanges, func(a schedule.Algorithm) bool { return a.String() == algorithm })

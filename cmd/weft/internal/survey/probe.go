@@ -60,13 +60,16 @@ func (s *survey) probe(ctx context.Context) error {
 	return nil
 }
 
-// addCrowds has two ranks looked at, and as many as are measured.
+// addCrowds has as many ranks looked at as are measured and share cores.
 func (s *survey) addCrowds() {
-	for _, ranks := range slices.Compact(slices.Sorted(slices.Values(append([]int{2}, s.Ranks...)))) {
+	for _, ranks := range slices.Compact(slices.Sorted(slices.Values(s.Ranks))) {
+		if ranks <= runtime.NumCPU() {
+			continue
+		}
 		crowd := Crowd{Ranks: ranks}
 		for _, bytes := range s.Sizes {
 			exchange := job.Case{Work: schedule.CollectiveAllgather.String(), Bytes: bytes}
-			if bytes > short && ranks > runtime.NumCPU() && (s.Memory == 0 || exchange.Memory(ranks) <= s.Memory) {
+			if bytes > short && (s.Memory == 0 || exchange.Memory(ranks) <= s.Memory) {
 				crowd.Exchanges = append(crowd.Exchanges, Exchange{Bytes: bytes})
 			}
 		}

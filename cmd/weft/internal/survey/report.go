@@ -29,7 +29,7 @@ type Report struct {
 	Interrupted bool `json:"interrupted,omitempty"`
 	// Network is what two ranks say about it, by bytes.
 	Network []Probe `json:"network,omitempty"`
-	// Crowds are of two ranks, and of as many as there are measured.
+	// Crowds are of as many ranks as are measured, where they share cores.
 	Crowds  []Crowd   `json:"crowds,omitempty"`
 	Results []*Result `json:"results"`
 	// Predictions is how good those of the simulator are, if it was asked.
