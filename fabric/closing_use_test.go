@@ -359,7 +359,7 @@ func TestEveryMethodAfterClose(t *testing.T) {
 var notWorking = map[error][]string{
 	fabric.ErrInvalid: {
 		"AddressSet.Insert", "AddressVector.Insert", "AddressVector.Text", "Context.Cancel",
-		"Counter.DeferAdd", "Counter.DeferSet", "Domain.RegisterDevice",
+		"Counter.DeferAdd", "Counter.DeferSet", "Domain.RegisterDMABuf", "Domain.RegisterDevice",
 		"Domain.RegisterMemory", "Endpoint.Accept", "Endpoint.Enable", "Endpoint.EnableWith",
 		"Endpoint.JoinCollective", "Endpoint.JoinMulticast", "Endpoint.Peer",
 		"Endpoint.SetName", "Endpoint.Shutdown", "Group.AllGather", "Group.AllReduce",
