@@ -369,7 +369,7 @@ var notWorking = map[error][]string{
 		"ScalableEndpoint.Enable", "SharedReceive.Enable",
 	},
 	fabric.ErrNotSupported: {
-		"AddressVector.InsertKey", "AddressVector.LookupKey", "AddressVector.SetUserID",
+		"AddressVector.InsertKey", "AddressVector.OpenSet", "AddressVector.LookupKey", "AddressVector.SetUserID",
 		"Context.BoolOption", "Context.SetBoolOption", "Deferred.Cancel",
 		"Domain.FlushDeferred", "Domain.OpenSharedReceive", "Domain.RegisterDMABuf",
 		"Endpoint.BoolOption", "Endpoint.Defer", "Endpoint.PeerToPeer", "Endpoint.PostWhen",
