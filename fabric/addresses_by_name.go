@@ -78,6 +78,9 @@ func (v *AddressVector) InsertSymmetric(host string, hosts int, service string, 
 	if code != 0 {
 		return nil, fail("fi_av_insertsym", v.provider, int(code))
 	}
+	if code := v.befriend(peers, inserted); code != 0 {
+		return nil, fail("fi_av_insertsym", v.provider, int(code))
+	}
 	results := make([]Inserted, len(peers))
 	for i, peer := range peers {
 		if peer == cgo.NoAddress || inserted == 0 {

@@ -306,13 +306,14 @@ func failure(results []reflect.Value) (err error, has bool) {
 	return nil, false
 }
 
-// Every method of every handle can be called after Close, and says so.
+// Every method of every handle works before Close, and can be called after it, and says so.
 func TestEveryMethodAfterClose(t *testing.T) {
-	seen := make(map[string]bool)
+	seen, worked := make(map[string]bool), make(map[string]error)
 	for _, name := range slices.Sorted(maps.Keys(builders)) {
 		t.Run(name, func(t *testing.T) {
 			count := len(discarded(t, builders[name]).list)
 			for index := range count {
+				works(t, builders[name], index, worked)
 				s := build(t, builders[name])
 				x := s.list[index]
 				s.closeTo(index + 1)
@@ -344,6 +345,91 @@ func TestEveryMethodAfterClose(t *testing.T) {
 		})
 	}
 	require.Subset(t, slices.Collect(maps.Keys(seen)), closable(t), "handles of which no method was tried")
+	for what, err := range worked {
+		known := func(want error) bool { return errors.Is(err, want) && slices.Contains(notWorking[want], what) }
+		if err != nil && !slices.ContainsFunc(slices.Collect(maps.Keys(notWorking)), known) {
+			t.Errorf("%s does not work before Close: %v", what, err)
+		}
+	}
+}
+
+// notWorking are the methods that do not succeed before Close either, with the arguments
+// and on the providers of this test: it is not net.ErrClosed that they say then, but where
+// an argument is closed.
+var notWorking = map[error][]string{
+	fabric.ErrInvalid: {
+		"AddressSet.Insert", "AddressVector.Insert", "AddressVector.Text", "Context.Cancel",
+		"Counter.DeferAdd", "Counter.DeferSet", "Domain.RegisterDMABuf", "Domain.RegisterDevice",
+		"Domain.RegisterMemory", "Endpoint.Accept", "Endpoint.Enable", "Endpoint.EnableWith",
+		"Endpoint.JoinCollective", "Endpoint.JoinMulticast", "Endpoint.Peer",
+		"Endpoint.SetName", "Endpoint.Shutdown", "Group.AllGather", "Group.AllReduce",
+		"Group.AllToAll", "Group.Broadcast", "Group.Gather", "Group.Reduce",
+		"Group.ReduceScatter", "Group.Scatter", "PassiveEndpoint.Listen",
+		"PassiveEndpoint.SetBacklog", "PassiveEndpoint.SetName", "Region.BindCounter",
+		"ScalableEndpoint.Enable", "SharedReceive.Enable",
+	},
+	fabric.ErrNotSupported: {
+		"AddressVector.InsertKey", "AddressVector.OpenSet", "AddressVector.LookupKey", "AddressVector.SetUserID",
+		"Context.BoolOption", "Context.SetBoolOption", "Deferred.Cancel",
+		"Domain.FlushDeferred", "Domain.OpenSharedReceive", "Domain.RegisterDMABuf",
+		"Endpoint.BoolOption", "Endpoint.Defer", "Endpoint.PeerToPeer", "Endpoint.PostWhen",
+		"Endpoint.SetBoolOption", "Endpoint.SetPeerToPeer", "PassiveEndpoint.SizeOption",
+		"SharedReceive.BoolOption", "SharedReceive.Cancel", "SharedReceive.SetBoolOption",
+	},
+	context.DeadlineExceeded: {"EventQueue.ReadWait"},
+	net.ErrClosed:            {"Domain.BindEvents", "Region.BindEndpoint"},
+}
+
+// works calls every method of a handle that is open, and notes those that succeed.
+func works(t *testing.T, builder func(s *subjects), index int, worked map[string]error) {
+	t.Helper()
+	s := build(t, builder)
+	x := s.list[index]
+	s.closeTo(index + 1)
+	s.argument(time.Millisecond)
+	s.argument(func() error { return nil })
+	s.argument(fabric.Sum)
+	s.argument(fabric.Trigger{})
+	s.argument(fabric.CompletionQueueConfig{Size: 16})
+	soon, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+	defer cancel()
+	s.arguments[reflect.TypeFor[context.Context]()] = reflect.ValueOf(soon)
+	open := []interface{ Close() error }{}
+	for _, other := range s.list[:index+1] {
+		open = append(open, other.handle)
+	}
+	for _, m := range x.methods() {
+		what := x.name + "." + m.Name
+		if m.Name == "Close" {
+			continue
+		}
+		results := s.call(x, m)
+		err, has := failure(results)
+		if !has {
+			continue
+		}
+		if previous, seen := worked[what]; !seen || previous != nil {
+			worked[what] = err
+		}
+		for _, r := range results {
+			if forget, ok := r.Interface().(func()); ok && forget != nil {
+				forget()
+			}
+			if b, ok := r.Interface().(fabric.Buffer); ok && err == nil {
+				require.NoError(t, b.Put())
+			}
+			if opened, ok := r.Interface().(interface{ Close() error }); ok && !r.IsZero() && !slices.Contains(open, opened) {
+				open = append(open, opened)
+			}
+		}
+	}
+	// In whichever order that can be.
+	slices.Reverse(open)
+	for left := len(open) + 1; len(open) > 0; {
+		require.Less(t, len(open), left, "%s: nothing can be closed any more", x.name)
+		left = len(open)
+		open = slices.DeleteFunc(open, func(h interface{ Close() error }) bool { return h.Close() == nil })
+	}
 }
 
 // discarded opens everything and closes it.
@@ -406,6 +492,13 @@ func TestMethodsDuringClose(t *testing.T) {
 	allowed := []error{
 		net.ErrClosed, fabric.ErrBusy, fabric.ErrAgain, fabric.ErrInvalid, fabric.ErrNotSupported,
 	}
+	// What is open already, or what the arguments are wrong for, before Close too.
+	refused := map[string]error{
+		"ScalableEndpoint.Enable":    fabric.ErrInvalid,
+		"PassiveEndpoint.SetBacklog": fabric.ErrInvalid,
+		"PassiveEndpoint.SetName":    fabric.ErrInvalid,
+		"PassiveEndpoint.Listen":     fabric.ErrInvalid,
+	}
 	tried := make(map[string]bool)
 	for _, name := range slices.Sorted(maps.Keys(builders)) {
 		t.Run(name, func(t *testing.T) {
@@ -434,6 +527,12 @@ func TestMethodsDuringClose(t *testing.T) {
 								_ = opened.Close()
 							}
 							if first {
+								// It works, before anybody closes the handle.
+								if want := refused[x.name+"."+method]; want != nil {
+									assert.ErrorIs(t, err, want, "%s.%s", x.name, method)
+								} else {
+									assert.NoError(t, err, "%s.%s", x.name, method)
+								}
 								started <- struct{}{}
 							}
 							if errors.Is(err, net.ErrClosed) {
@@ -465,6 +564,12 @@ func TestMethodsDuringClose(t *testing.T) {
 				patience.Stop()
 				halt()
 				users.Wait()
+				for _, method := range anyone[x.name] {
+					m, _ := reflect.TypeOf(x.handle).MethodByName(method)
+					if err, has := failure(s.call(x, m)); has && afterClose[x.name+"."+method] == "" {
+						assert.ErrorIs(t, err, net.ErrClosed, "%s.%s", x.name, method)
+					}
+				}
 				s.closeTo(0)
 				nothingOpen(t)
 			}

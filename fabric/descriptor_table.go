@@ -38,6 +38,9 @@ const (
 	descriptorUnknown
 )
 
+// needless is in a slot whose descriptor the provider need not get.
+const needless = ^uintptr(0)
+
 // generations counts the registrations of all domains, so that a descriptor of one is
 // none of another.
 var generations atomic.Uint32
@@ -97,7 +100,9 @@ func (t *descriptorTable) translate(to *uintptr, d Descriptor) descriptorState {
 	case raw == 0:
 		return descriptorClosing
 	}
-	*to = raw
+	if raw != needless {
+		*to = raw
+	}
 	return descriptorOpen
 }
 

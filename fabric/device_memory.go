@@ -108,6 +108,7 @@ func (d *Domain) registerDevice(req *cgo.RegionRequest, i MemoryInterface, s seg
 		}
 	}
 	r := d.newRegion(c)
+	r.ofDevice = i != SystemMemory
 	r.segments = []segment{s}
 	if err := r.check(c); err != nil {
 		return nil, err

@@ -460,7 +460,16 @@ func TestRemoveWhileMessageWaits(t *testing.T) {
 			require.Equal(t, tag, b.await(t, a).Tag)
 		}
 		a.must(t, b, fabric.Op{Kind: fabric.OpTaggedInject, Peer: a.peer, Tag: 1, Buf: make([]byte, 8)})
-		exchange(2) // so that the first has come
+		// So that the first has come.
+		if own := a.info.Provider() == "tcp" && fabric.LibraryVersion().Major >= 2; own {
+			// Nothing comes after it there.
+			for seen := false; !seen; {
+				b.must(t, a, fabric.Op{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Tag: 1, Flags: fabric.Peek})
+				seen = b.await(t, a).Err == nil
+			}
+		} else {
+			exchange(2)
+		}
 		require.NoError(t, b.v.Remove(b.peer))
 		_, err := b.v.Lookup(b.peer)
 		require.ErrorIs(t, err, fabric.ErrNotFound)

@@ -70,6 +70,7 @@ func Discover(h Hints) ([]*Info, error) {
 		return nil, err
 	}
 	switchOffCache()
+	saveNothing()
 	bare := h.bare()
 	raw, code := getInfo(h)
 	if code != 0 {

@@ -22,6 +22,10 @@ const (
 	// patienceWithThread is how long libfabric may take to see that a connection has
 	// ended, which it does at its next look.
 	patienceWithThread = 10 * time.Second
+	// patienceWithAnswer is how long it may take where nothing tells whether it has looked.
+	// If it has an answer ready for a connection that ends before the answer can go, it
+	// never sees the end.
+	patienceWithAnswer = time.Second
 	lookAgain          = 100 * time.Microsecond
 )
 
@@ -40,11 +44,18 @@ func (e *Endpoint) disconnect() {
 	e.gather()
 }
 
-// hangUp ends the connections that came into the set that the endpoint was made with.
+// hangUp ends the connections that came into the set that the endpoint was made with. What
+// the thread holds for them is in the receive context, which it forgets when an endpoint
+// with a context of its own is closed. With a shared one it goes on with it.
 func (e *Endpoint) hangUp() {
-	if e.links != nil {
-		e.links.cutAll(time.Now().Add(patienceWithThread))
+	if e.links == nil {
+		return
 	}
+	patience := patienceWithAnswer
+	if e.connection.part == sharingReceive {
+		patience = patienceWithThread
+	}
+	e.links.cutAll(time.Now().Add(patience))
 }
 
 // disconnectAll ends the connections of an endpoint that is to be closed, and has it

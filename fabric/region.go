@@ -19,6 +19,7 @@ type Region struct {
 	handle
 	raw        cgo.Region
 	descriptor Descriptor
+	ofDevice   bool
 	domain     *Domain
 	modes      cgo.RegionModes
 	access     Access
@@ -204,7 +205,14 @@ func (r *Region) register(c RegionConfig, op string, call func(key uint64) (cgo.
 	}
 	// In these modes a region is bound first and then enabled.
 	r.enabled = !r.modes.Endpoint && (!r.modes.RemoteEvents || c.Flags&RegionEvents == 0)
-	r.descriptor = d.descriptors.add(r.raw.Descriptor())
+	raw := r.raw.Descriptor()
+	if raw != 0 && !r.ofDevice && core(d.provider) == "shm" {
+		// Of the host's memory it says nothing there. That of libfabric 2.x looks at it
+		// as long as peers take what was sent, also when the endpoint is closed and only
+		// stays open inside.
+		raw = needless
+	}
+	r.descriptor = d.descriptors.add(raw)
 	r.open("region", d.provider, &d.handle)
 	return nil
 }

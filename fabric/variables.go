@@ -47,6 +47,7 @@ func Variables() ([]Variable, error) {
 		return nil, err
 	}
 	switchOffCache()
+	saveNothing()
 	params, code := cgo.Params()
 	if code != 0 {
 		return nil, fail("fi_getparams", "", int(code))

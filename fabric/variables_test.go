@@ -1,14 +1,17 @@
 package fabric_test
 
 import (
+	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/weft-go/weft/fabric"
 	"github.com/weft-go/weft/internal/testenv"
+	"github.com/weft-go/weft/internal/testprocess"
 )
 
 func TestVariables(t *testing.T) {
@@ -42,4 +45,31 @@ func TestRegistrationsAreNotCached(t *testing.T) {
 		}
 	}
 	require.NotContains(t, testenv.Providers(), "efa", "a provider without the variable")
+}
+
+// A process that has set nothing has tcp save no messages, and one that has decides.
+func TestMessagesAreNotSaved(t *testing.T) {
+	const name, child = "FI_TCP_MAX_SAVED", "WEFT_TEST_SAVED"
+	if os.Getenv(child) != "" {
+		variables, err := fabric.Variables()
+		require.NoError(t, err)
+		if i := slices.IndexFunc(variables, func(v fabric.Variable) bool { return v.Name == name }); i >= 0 {
+			require.Equal(t, os.Getenv(name), variables[i].Value)
+		} else {
+			require.Less(t, fabric.LibraryVersion().Major, 2)
+		}
+		fmt.Println("saved:" + os.Getenv(name))
+		return
+	}
+	others := slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, name+"=") })
+	for given, want := range map[string]string{"": "saved:0\n", name + "=7": "saved:7\n"} {
+		command := testprocess.Command(t, os.Args[0], "-test.run=^TestMessagesAreNotSaved$", "-test.count=1")
+		command.Env = append(slices.Clone(others), child+"=yes")
+		if given != "" {
+			command.Env = append(command.Env, given)
+		}
+		said, err := command.Output()
+		require.NoError(t, err, "%s", said)
+		require.Contains(t, string(said), want)
+	}
 }

@@ -38,7 +38,8 @@ var known = map[string][]Deviation{
 		{Case: "mr/several buffers/second", Reason: "peers reach the first buffer of a registration only", Says: []string{"Permission denied"}},
 	},
 	"tcp": {
-		{Case: "unexpected/* in reverse", From: version2, Reason: "a receive for one of more than 64 unexpected messages waits until earlier ones are taken (FI_TCP_MAX_SAVED)", Says: []string{"no message with tag"}},
+		{Case: "unexpected/* in reverse", From: version2, Reason: "a receive for an unexpected message waits until earlier ones of its peer are taken (FI_TCP_MAX_SAVED)", Says: []string{"no message with tag"}},
+		{Case: "tagged/claim", From: version2, Untried: true, Reason: "a second message is never found before the first one is taken (FI_TCP_MAX_SAVED)"},
 		{Case: "cntr/failed operation", Reason: "failures are not counted", Says: []string{"the wait does not end"}},
 		{Case: "cntr/remote *", From: version2, Reason: "accesses of a peer to memory are not counted, though the provider says that it has FI_RMA_EVENT", Says: []string{"context deadline exceeded"}},
 	},
