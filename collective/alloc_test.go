@@ -31,6 +31,39 @@ func TestSmallCallsDoNotAllocate(t *testing.T) {
 	})
 }
 
+// Calls of many shapes in turn do not drive each other's plans out.
+func TestCallsInTurnDoNotAllocate(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		worlds := open(t, provider, 2)
+		ctx := deadline(t)
+		send, recv := [2][]int64{make([]int64, 4), make([]int64, 4)}, [2][]int64{make([]int64, 4), make([]int64, 4)}
+		sum := operator.Sum[int64]()
+		requireNoAllocations(t, worlds, 20, map[string]func(rank int, c *comm.Comm) error{
+			"all": func(rank int, c *comm.Comm) error {
+				s, r := send[rank], recv[rank]
+				err := Barrier(ctx, c)
+				for root := 0; root < 2 && err == nil; root++ {
+					for n := 1; n <= 2 && err == nil; n++ {
+						for _, f := range []func() error{
+							func() error { return Bcast(ctx, c, r[:n], root) },
+							func() error { return Reduce(ctx, c, s[:n], r[:n], sum, root) },
+							func() error { return Gather(ctx, c, s[:n], r[:2*n], root) },
+							func() error { return Scatter(ctx, c, s[:2*n], r[:n], root) },
+							func() error { return Allreduce(ctx, c, s[:n], r[:n], sum) },
+							func() error { return Alltoall(ctx, c, s[:2*n], r[:2*n]) },
+						} {
+							if err = f(); err != nil {
+								break
+							}
+						}
+					}
+				}
+				return err
+			},
+		})
+	})
+}
+
 // Neither are larger ones where all is in arenas.
 func TestCallsInArenasDoNotAllocate(t *testing.T) {
 	each(t, func(t *testing.T, provider string) {

@@ -283,9 +283,10 @@ func (g *group) done(p progress, number uint64, planned *planned) {
 		}
 		g.counts[i] = 0
 		g.released++
-		// Who has put to this rank may do so again: it hears of that before it has to wait.
+		// Who has put to this rank may do so again: it hears of that before it has to wait, and
+		// no sooner, since what is put to it meanwhile says so for nothing.
 		for _, source := range sources {
-			if m := &g.members[source]; m.told+slots/2 <= g.released+1 {
+			if m := &g.members[source]; m.told+slots-1 <= g.released+1 {
 				g.tell(p, source)
 			}
 		}

@@ -79,10 +79,38 @@ func (s *shape) fingerprint() uint64 {
 	return uint64(h)
 }
 
-// plans are those of the last shapes.
+// plans are those of the last shapes. A shape has its place in one of the rows, by what it
+// has: calls in turn whose shapes fall into the same row must not drive each other out, for a
+// plan takes longer than a short call.
 type plans struct {
-	known [mostPlans]plannedShape
+	known [planRows]planRow
 	last  *plannedShape // since many calls are of the same shape as the one before
+}
+
+type planRow struct {
+	shapes [planColumns]plannedShape
+	next   int // the place of the next shape that is new
+}
+
+const (
+	planRows    = 1 << planRowBits
+	planRowBits = 4
+	planColumns = 4
+)
+
+// find is the place of a shape in its row, or the one that it is to have.
+func (ps *plans) find(s *shape) *plannedShape {
+	// The fingerprint takes too long for each call.
+	mixed := (uint64(s.Length)<<16 ^ uint64(s.Root)<<8 ^ uint64(s.Collective)<<4 ^ uint64(s.element)) * 0x9e3779b97f4a7c15
+	row := &ps.known[mixed>>(64-planRowBits)]
+	for i := range row.shapes {
+		if row.shapes[i].is(s) {
+			return &row.shapes[i]
+		}
+	}
+	place := &row.shapes[row.next]
+	row.next = (row.next + 1) % planColumns
+	return place
 }
 
 type plannedShape struct {
@@ -95,22 +123,19 @@ func (ps *plannedShape) is(s *shape) bool {
 	return ps.planned != nil && ps.call == s.Call && ps.element == s.element
 }
 
-const mostPlans = 64
-
 // of returns what this rank does in calls of a shape. output is the length of its own
 // Output, in bytes.
 func (ps *plans) of(s *shape, rank, output int) (*planned, error) {
 	if s.uneven == nil && ps.last != nil && ps.last.is(s) {
 		return ps.last.planned, nil
 	}
-	fingerprint := s.fingerprint()
 	if s.uneven != nil {
-		p := newPlanned(s.Collective, s.uneven.plan, output, s.uneven.plan.Scratch*s.element, fingerprint)
+		p := newPlanned(s.Collective, s.uneven.plan, output, s.uneven.plan.Scratch*s.element, s.fingerprint())
 		// No rank puts to another what is combined last.
 		p.targeted = s.Collective != schedule.CollectiveReduceScatter
 		return p, nil
 	}
-	place := &ps.known[fingerprint%mostPlans]
+	place := ps.find(s)
 	if place.is(s) {
 		ps.last = place
 		return place.planned, nil
@@ -128,7 +153,7 @@ func (ps *plans) of(s *shape, rank, output int) (*planned, error) {
 		return nil, err
 	}
 	place.call, place.element, ps.last = s.Call, s.element, place
-	place.planned = newPlanned(s.Collective, mine, s.longestOutput()*s.element, scratch*s.element, fingerprint)
+	place.planned = newPlanned(s.Collective, mine, s.longestOutput()*s.element, scratch*s.element, s.fingerprint())
 	place.planned.targeted = targeted
 	return place.planned, nil
 }
