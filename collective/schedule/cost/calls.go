@@ -14,10 +14,31 @@ const (
 	done  = -2
 	// told is how many numbers these are.
 	told = 2
-	// ahead is how many calls later that counts, and how often it is said: what else goes
-	// from rank to rank says it, too.
-	ahead = 2
+	// A rank says that it is done, by a notice, when it has not said so for every calls, and
+	// whoever puts to it needs to know it later calls after that one. What it puts to that
+	// rank meanwhile says it, too.
+	every = 3
+	later = 2
 )
+
+// between are two ranks.
+type between struct{ from, to int }
+
+// sayDone is what a rank tells of those that have put to it in the nth call of a row.
+func (r *run) sayDone(rank, nth int, targets, sources []int32, notice func(schedule.Action, int32, int), number int) {
+	for _, peer := range targets {
+		// The word has how many calls were done before this one.
+		r.said[between{rank, int(peer)}] = nth
+	}
+	for _, peer := range sources {
+		pair := between{rank, int(peer)}
+		if r.said[pair]+every <= nth+1 {
+			r.said[pair] = nth + 1
+			notice(schedule.Signal, peer, number)
+			r.released[nth][peer] = append(r.released[nth][peer], int32(rank))
+		}
+	}
+}
 
 // add appends a call, the nth of a row, to what the ranks do: its plan, and what package
 // collective does beside that.
@@ -29,7 +50,7 @@ func (r *run) add(call schedule.Call, element, nth int) error {
 	output := outputOf(call)
 	large := r.Slot > 0 && (output+scratch)*element > r.Slot
 	// Large calls have nothing in the slots.
-	releases := nth%ahead == ahead-1 && !large
+	releases := !large && r.said != nil
 	r.released = append(r.released, nil)
 	if releases {
 		r.released[nth] = make([][]int32, call.Size)
@@ -46,9 +67,9 @@ func (r *run) add(call schedule.Call, element, nth int) error {
 			me.steps = append(me.steps, step{action: action, peer: peer, number: int32(number), notice: true})
 		}
 		me.steps = append(me.steps, step{action: entered})
-		if nth >= ahead && r.released[nth-ahead] != nil {
-			for _, peer := range r.released[nth-ahead][rank] {
-				notice(schedule.Await, peer, first-(ahead-1)*r.numbers+done)
+		if nth >= later && r.released[nth-later] != nil {
+			for _, peer := range r.released[nth-later][rank] {
+				notice(schedule.Await, peer, first-(later-1)*r.numbers+done)
 			}
 		}
 		if large {
@@ -71,12 +92,7 @@ func (r *run) add(call schedule.Call, element, nth int) error {
 		}
 		if releases {
 			targets := append(peersOf(plan, schedule.Put), peersOf(plan, schedule.Signal)...)
-			for _, peer := range peersOf(plan, schedule.Await) {
-				if !slices.Contains(targets, peer) {
-					notice(schedule.Signal, peer, end+done)
-					r.released[nth][peer] = append(r.released[nth][peer], int32(rank))
-				}
-			}
+			r.sayDone(rank, nth, targets, peersOf(plan, schedule.Await), notice, end+done)
 		}
 		handed, err := r.hands(call, rank, element, large)
 		if err != nil {

@@ -37,7 +37,7 @@ func Row(calls []schedule.Call, element int, network Network) ([][]time.Duration
 		return nil, err
 	}
 	r := newRun(size, 0, size, network)
-	r.numbers = mostNumbers
+	r.numbers, r.said = mostNumbers, map[between]int{}
 	for nth, call := range calls {
 		if call.Size != size {
 			return nil, &schedule.ArgumentError{Name: "size", Value: call.Size, Want: fmt.Sprintf("%d, as in the first call", size)}

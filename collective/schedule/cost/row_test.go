@@ -111,8 +111,10 @@ func TestRow(t *testing.T) {
 	require.Equal(t, []time.Duration{2 * us, 2 * us}, row(t, network, bcast)[0])
 	network.Slot = bytes
 	require.Equal(t, []time.Duration{0, 0}, row(t, network, bcast)[0])
-	// Each second time it says that it is done, which rank 0 takes in two calls later.
-	require.Equal(t, [][]time.Duration{{0, 0}, {0, us}, {0, us}, {2 * us, 3 * us}}, row(t, network, bcast, bcast, bcast, bcast))
+	// Each third time it says that it is done, which rank 0 takes in two calls later.
+	require.Equal(t, [][]time.Duration{{0, 0}, {0, 0}, {0, us}, {0, us}, {2 * us, 2 * us}}, row(t, network, bcast, bcast, bcast, bcast, bcast))
+	// What it puts to rank 0 meanwhile says so, too.
+	require.Equal(t, []time.Duration{0, 0}, row(t, network, bcast, barrier, bcast, barrier, bcast)[4])
 	// Whoever has waited has to get a core.
 	network = cost.Network{RanksPerNode: 2, CoresPerNode: 1, LocalLatency: us, Wake: 10 * us}
 	require.Equal(t, []time.Duration{us, 11 * us}, row(t, network, bcast)[0])

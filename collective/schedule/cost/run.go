@@ -25,6 +25,9 @@ type run struct {
 	// released has, by call in a row, the ranks from which each hears when they are done with
 	// it, or nil if no rank says so.
 	released [][][]int32
+	// said is how many calls were done when a rank last said so to another; nil if there is one
+	// call only.
+	said map[between]int
 }
 
 type rank struct {
