@@ -49,6 +49,7 @@ func (op *operation) read(p efa.Progress, h header) {
 	}
 	op.engine.receives.take(op)
 	op.inDevice = true
+	op.expect(p)
 	op.readOn(p)
 }
 

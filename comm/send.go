@@ -26,8 +26,16 @@ func (op *operation) send(p efa.Progress) {
 		op.hand(p, h.put(&memory), op.buf)
 		return
 	}
+	op.expect(p)
 	if _, err := p.Send(op.peer.conn, h.put(&memory), nil, (*announcement)(op)); err != nil {
 		op.failSend(p, err)
+	}
+}
+
+// expect has whoever waits for a long message look on while it is moved.
+func (op *operation) expect(p efa.Progress) {
+	if op.waiting {
+		p.Expect(&op.task, len(op.buf))
 	}
 }
 

@@ -64,10 +64,17 @@ type Task struct {
 }
 
 // Expect says, before the wait for t begins, how many bytes have to be moved until it ends.
-// While they are, it is worth more to look on than to sleep. 0 is for what is short, and
-// for what nobody waits for, which is so until Expect is called.
+// While they are, it is worth more to look on than to sleep. It is about one wait; 0 is for
+// what is short, as without it.
 func (t *Task) Expect(bytes int) {
 	t.call.patience = min(time.Duration(bytes)*patiencePerByte, mostPatience)
+}
+
+// Expect is Task.Expect of a task that has been started, once it is known what is to be moved.
+// Somebody waits for it, and Finish comes.
+func (p Progress) Expect(t *Task, bytes int) {
+	t.Expect(bytes)
+	p.reactor.oweTask(&t.call)
 }
 
 // Progress is the progress role of a reactor, for the call that it is handed to.

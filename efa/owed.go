@@ -46,7 +46,7 @@ func (r *Reactor) oweTask(k *call) {
 // payTask is the end of what oweTask counts.
 func (r *Reactor) payTask(k *call) {
 	if k.owed {
-		k.owed = false
+		k.owed, k.patience = false, 0
 		r.owed.take()
 	}
 }
@@ -81,7 +81,7 @@ func (r *Reactor) drivePaying() (active, paid bool) {
 	o.paid.Store(false)
 	active = r.step(0) > 0
 	if (active || o.fresh) && o.count.Load() > 0 && !o.paid.Load() && r.attributes.Spin {
-		r.spin(&o.paid, nil, o.patience)
+		r.spin(&o.paid, nil, &o.patience)
 	}
 	o.fresh = false
 	if paid = o.paid.Load(); paid {

@@ -293,7 +293,7 @@ func (r *Reactor) drive(k *call, ended <-chan struct{}) bool {
 		r.skipped++
 	}
 	if !k.done.Load() && r.attributes.Spin {
-		r.spin(&k.done, ended, k.patience)
+		r.spin(&k.done, ended, &k.patience)
 	}
 	done := k.done.Load()
 	if r.unread == 0 && r.skipped == 0 {
@@ -314,13 +314,12 @@ func (r *Reactor) drive(k *call, ended <-chan struct{}) bool {
 
 // spin takes turns for a short time until it is done, and goes on while there is
 // something to do, but not beyond the end of the context. patience is for how much longer
-// than usual.
-func (r *Reactor) spin(done *atomic.Bool, ended <-chan struct{}, patience time.Duration) {
+// than usual, which may change meanwhile; it belongs to the role.
+func (r *Reactor) spin(done *atomic.Bool, ended <-chan struct{}, patience *time.Duration) {
 	limit := longSpin
 	if r.misses.Load() > mostMisses {
 		limit = shortSpin
 	}
-	limit += patience
 	begin := time.Now()
 	breakAt := breakEvery
 	for {
@@ -341,7 +340,7 @@ func (r *Reactor) spin(done *atomic.Bool, ended <-chan struct{}, patience time.D
 			}
 		}
 		spent := time.Since(begin)
-		if spent > limit {
+		if spent > limit+*patience {
 			return
 		}
 		// Others may have what this one waits for: a goroutine of this process, or,

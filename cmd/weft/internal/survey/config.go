@@ -55,6 +55,8 @@ func (c Config) sizesOf(kind schedule.Collective) []int {
 // callOf is a call as weft makes it where nobody says how.
 func callOf(kind schedule.Collective, ranks, bytes int) (schedule.Call, error) {
 	o, err := collective.Config{}.Options(kind, ranks, bytes, element, true)
+	// The root's data stay where they are.
+	o.InPlace = kind == schedule.CollectiveBcast
 	return schedule.Call{Collective: kind, Size: ranks, Length: bytes / element, Options: o}, err
 }
 
