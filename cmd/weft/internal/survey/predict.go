@@ -62,11 +62,12 @@ func (s *survey) estimate(bytes, ranks int) (cost.Network, error) {
 	if crowd == nil || ranks <= n.CoresPerNode {
 		return n, nil
 	}
-	barrier, err := callOf(schedule.CollectiveBarrier, ranks, 0)
+	rounds, err := callOf(schedule.CollectiveAllgather, ranks, short)
 	if err != nil {
 		return n, err
 	}
-	n, err = fit(n, barrier, crowd.Barrier.Median(), func(n *cost.Network, by float64) { n.Wake = duration(by) })
+	rounds.Algorithm = schedule.Bruck
+	n, err = fit(n, rounds, crowd.rounds(), func(n *cost.Network, by float64) { n.Wake = duration(by) })
 	measured := crowd.exchanged(bytes)
 	if err != nil || measured == 0 {
 		return n, err
@@ -111,7 +112,8 @@ func (s *survey) calibrates(r *Result, algorithm string) bool {
 	case schedule.CollectiveAllgather.String():
 		// By whatever algorithm, two ranks put to each other what they have.
 		exchange := slices.ContainsFunc(crowdExchanges, func(a schedule.Algorithm) bool { return a.String() == algorithm })
-		return r.Ranks == 2 || crowded && exchange && s.crowd(r.Ranks).exchanged(r.Bytes) > 0
+		return r.Ranks == 2 || crowded && (exchange && s.crowd(r.Ranks).exchanged(r.Bytes) > 0 ||
+			r.Bytes == short && algorithm == schedule.Bruck.String())
 	}
 	return false
 }
@@ -125,6 +127,10 @@ func (s *survey) crowd(ranks int) *Crowd {
 	}
 	return nil
 }
+
+// rounds is what calls take in which all ranks wait in each of their rounds, a barrier and an
+// exchange of little, in microseconds: the middle of the two, for who gets a core when differs.
+func (c *Crowd) rounds() float64 { return math.Sqrt(c.Barrier.Median() * c.Short.Median()) }
 
 // exchanged is what an exchange of so many bytes takes, in microseconds, or 0 if it was not
 // measured. How much of it is in a cache depends on whose data is wanted when: it is the middle

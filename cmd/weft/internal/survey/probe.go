@@ -82,7 +82,11 @@ var crowdExchanges = []schedule.Algorithm{schedule.Direct, schedule.Bruck}
 
 // probeCrowd has many ranks find out what it is to share cores and caches.
 func (s *survey) probeCrowd(ctx context.Context, crowd *Crowd) error {
-	cases := []job.Case{{Work: schedule.CollectiveBarrier.String()}}
+	cases := []job.Case{
+		{Work: schedule.CollectiveBarrier.String()},
+		{Work: schedule.CollectiveAllgather.String(), Algorithm: schedule.Bruck, Bytes: short},
+	}
+	const first = 2 // of the exchanges
 	for _, e := range crowd.Exchanges {
 		for _, by := range crowdExchanges {
 			cases = append(cases, job.Case{Work: schedule.CollectiveAllgather.String(), Algorithm: by, Bytes: e.Bytes})
@@ -96,8 +100,9 @@ func (s *survey) probeCrowd(ctx context.Context, crowd *Crowd) error {
 		return fmt.Errorf("%d ranks on %s: %w", crowd.Ranks, s.Provider, err)
 	}
 	crowd.Barrier = append(crowd.Barrier, micros(samples[0]))
+	crowd.Short = append(crowd.Short, micros(samples[1]))
 	for i := range crowd.Exchanges {
-		e, these := &crowd.Exchanges[i], samples[1+i*len(crowdExchanges):]
+		e, these := &crowd.Exchanges[i], samples[first+i*len(crowdExchanges):]
 		e.Direct = append(e.Direct, micros(these[0]))
 		e.Bruck = append(e.Bruck, micros(these[1]))
 	}

@@ -55,11 +55,12 @@ type Probe struct {
 	Stream   Series `json:"stream_us,omitempty"`
 }
 
-// Crowd is how long a barrier of so many ranks takes, and calls in which each puts to each
-// other. They are measured for the simulation.
+// Crowd is how long a barrier of so many ranks takes, an exchange of a few bytes by Bruck, and
+// those of more. They are measured for the simulation.
 type Crowd struct {
 	Ranks     int        `json:"ranks"`
 	Barrier   Series     `json:"barrier_us"`
+	Short     Series     `json:"short_us"`
 	Exchanges []Exchange `json:"exchanges,omitempty"`
 }
 

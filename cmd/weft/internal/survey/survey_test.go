@@ -347,6 +347,7 @@ func TestCalibratingCalls(t *testing.T) {
 		{"allgather", "direct", crowd, 4096, true},
 		{"allgather", "bruck", crowd, 4096, true},
 		{"allgather", "direct", crowd, 8, false},
+		{"allgather", "bruck", crowd, 8, true},
 		{"allgather", "ring", crowd, 4096, false},
 		{"alltoall", "pairwise", 2, 4096, false},
 	} {
