@@ -62,7 +62,11 @@ func TestMessagesAreNotSaved(t *testing.T) {
 		return
 	}
 	others := slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, name+"=") })
-	for given, want := range map[string]string{"": "saved:0\n", name + "=7": "saved:7\n"} {
+	byItself := "saved:0\n"
+	if v := fabric.LibraryVersion(); v.Major == 1 && v.Minor < 18 {
+		byItself = "saved:\n" // It has no such endpoints.
+	}
+	for given, want := range map[string]string{"": byItself, name + "=7": "saved:7\n"} {
 		command := testprocess.Command(t, os.Args[0], "-test.run=^TestMessagesAreNotSaved$", "-test.count=1")
 		command.Env = append(slices.Clone(others), child+"=yes")
 		if given != "" {
