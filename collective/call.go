@@ -246,33 +246,45 @@ func (g *group) put(p progress, c *call, s *schedule.Step) (wait bool, err error
 		}
 	}
 	to.put = c.number + 1
-	var src []byte
-	var local *efa.Exposure
-	switch {
-	case s.Action == schedule.Put:
-		src, local = c.at(s.Src), c.exposures[s.Src.Space]
-		remote.Address += uint64(offset)
-	case c.large || g.cache == nil || !g.hasWord(s, 1):
-		return unreachable(g.notifyArrived(p, c.number, s))
-	default:
-		// A write of nothing much carries the word, which costs half of what a notice does.
-		src, local = g.cache.memory[g.reserved()+g.rank:][:1], g.cache.exposure
-		remote.Address += uint64(g.reserved() + g.rank)
+	if s.Action == schedule.Signal {
+		return unreachable(g.signal(p, c, s, remote))
 	}
+	remote.Address += uint64(offset)
+	src, local := c.at(s.Src), c.exposures[s.Src.Space]
 	if !g.hasWord(s, len(src)) {
 		return unreachable(g.putAndNotify(p, c, s, src, local, remote))
 	}
-	c.write = efa.RemoteWrite{Src: src, Local: local, To: remote, Tell: true, Immediate: wordOf(c.number, g.rank, s.Number, g.released)}
-	if err := g.comm.Write(p, s.Peer, to.window, &c.write, &g.landings[c.number%slots][s.Peer]); err != nil {
+	if err := g.writeWord(p, c, s, src, local, remote, &g.landings[c.number%slots][s.Peer]); err != nil {
 		return unreachable(err)
+	}
+	c.flying++
+	return false, nil
+}
+
+// signal tells a peer something. A write of nothing much carries the word, which costs half of
+// what a notice does. Its byte is the group's, so that the call need not wait for its end.
+func (g *group) signal(p progress, c *call, s *schedule.Step, cache fabric.Remote) error {
+	if c.large || g.cache == nil || !g.hasWord(s, 1) {
+		return g.notifyArrived(p, c.number, s)
+	}
+	at := g.reserved() + g.rank
+	cache.Address += uint64(at)
+	return g.writeWord(p, c, s, g.cache.memory[at:at+1], g.cache.exposure, cache, &g.signals[s.Peer])
+}
+
+// writeWord begins a write that carries a word.
+func (g *group) writeWord(p progress, c *call, s *schedule.Step, src []byte, local *efa.Exposure, remote fabric.Remote, sender efa.Sender) error {
+	to := &g.members[s.Peer]
+	c.write = efa.RemoteWrite{Src: src, Local: local, To: remote, Tell: true, Immediate: wordOf(c.number, g.rank, s.Number, g.released)}
+	if err := g.comm.Write(p, s.Peer, to.window, &c.write, sender); err != nil {
+		return err
 	}
 	if to.told > 0 && s.Number < fewNumbers {
 		to.told = g.released + 1
 	}
 	to.words++
-	c.flying++
 	g.flying++
-	return false, nil
+	return nil
 }
 
 // hasWord says whether a write of so many bytes for a step can carry a word.
@@ -304,6 +316,32 @@ type landing struct {
 
 // Sent implements efa.Sender.
 func (l *landing) Sent(p progress, err error) { l.group.owners[l.slot].landed(p, l.rank, err) }
+
+// signals hears of the ends of signals to a rank, for which no call waits.
+type signals struct {
+	group *group
+	rank  int
+}
+
+// Sent implements efa.Sender.
+func (s *signals) Sent(p progress, err error) {
+	g := s.group
+	g.flying--
+	if err != nil {
+		g.members[s.rank].unsure = true
+		if errors.Is(err, efa.ErrPeerLost) {
+			err = &comm.RankError{Rank: s.rank, Cause: err}
+		}
+	}
+	switch {
+	case g.failure != nil:
+		g.tellStopped(p)
+		g.settle(p)
+		g.retire(p)
+	case err != nil:
+		g.fail(p, err)
+	}
+}
 
 // landed takes in the end of a write.
 func (c *call) landed(p progress, rank int, err error) {

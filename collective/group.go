@@ -54,6 +54,7 @@ type group struct {
 	calls     [slots]*call
 	owners    [slots]*call // the last that had a slot
 	landings  [slots][]landing
+	signals   []signals
 	waiting   []*call      // for a slot
 	few       [slots]*call // where waiting is, as long as it need not be allocated
 	// beginning: those that wait are being begun.
@@ -172,9 +173,12 @@ func groupOf(c *comm.Comm, given *Config) (*group, error) {
 	x, err := c.Extend(func(p progress, window int) comm.Extension {
 		g := &group{comm: c, rank: c.Rank(), size: c.Size(), config: config, given: given, table: newTable(config, c.Size()), window: window}
 		g.introduction = introduce(&config)
+		g.windows.registered = c.Reactor().NeedsRegistration()
 		g.members = make([]member, g.size)
+		g.signals = make([]signals, g.size)
 		for i := range g.members {
 			g.members[i].window = -1
+			g.signals[i] = signals{g, i}
 		}
 		for i := range g.arrivals {
 			g.arrivals[i] = make([]arrivalSet, g.size)
@@ -283,10 +287,15 @@ func (g *group) done(p progress, number uint64, planned *planned) {
 		}
 		g.counts[i] = 0
 		g.released++
-		// Who has put to this rank may do so again: it hears of that before it has to wait, and
-		// no sooner, since what is put to it meanwhile says so for nothing.
+		// Who has put to this rank may do so again, and hears of that before it has to wait. What
+		// is put to it meanwhile says so for nothing: where that is to be expected, a notice is
+		// put off for longer.
 		for _, source := range sources {
-			if m := &g.members[source]; m.told+slots-1 <= g.released+1 {
+			m, late := &g.members[source], uint64(slots/2)
+			if m.put+slots > g.released {
+				late = slots - 1
+			}
+			if m.told+late <= g.released+1 {
 				g.tell(p, source)
 			}
 		}

@@ -2,8 +2,10 @@ package collective
 
 import (
 	"errors"
+	"sync"
 	"time"
 
+	"github.com/weft-go/weft/collective/schedule"
 	"github.com/weft-go/weft/comm"
 	"github.com/weft-go/weft/efa"
 )
@@ -134,12 +136,29 @@ func (g *group) noticedLate(p progress, from *member, n comm.Notice) {
 	g.retire(p)
 }
 
-// release ends the waits when the device is closed: nobody writes here any more.
+// release ends the waits when the device is closed: nobody writes here any more, but for a
+// rank that is lost and still lives, stopped say, on shm. What it was told of is never any
+// other memory of the program's.
 func (g *group) release(p progress) {
 	for _, c := range g.failed {
+		if _, unknown := c.isWritten(); unknown && c.exposed != nil {
+			keep(c.spaces[schedule.Output])
+		}
 		c.told = false
 	}
 	g.settle(p)
+}
+
+// kept is memory of Go's that is not given back for as long as the process lives.
+var kept struct {
+	sync.Mutex
+	memory [][]byte
+}
+
+func keep(memory []byte) {
+	kept.Lock()
+	defer kept.Unlock()
+	kept.memory = append(kept.memory, memory)
 }
 
 // retire ends what a communicator that is closed has, once all other ranks have said that

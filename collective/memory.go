@@ -47,6 +47,8 @@ func aligned(n int) int { return (n + alignment - 1) &^ (alignment - 1) }
 // windows are the blocks of calls with more data than the cache holds.
 type windows struct {
 	spare []*block // the oldest first
+	// registered: the device pins what it registers, and knows nothing of pages otherwise.
+	registered bool
 }
 
 const (
@@ -67,7 +69,7 @@ func (w *windows) take(p progress, n int) (*block, error) {
 	for size < n {
 		size *= 2
 	}
-	if size > mostSmall {
+	if size > mostSmall && !w.registered {
 		size = max(size, leastLarge)
 	}
 	for i, b := range w.spare {

@@ -104,10 +104,10 @@ func (g *group) openOutput(p progress, c *call) (err error) {
 		}
 	}
 	if c.planned.targeted && len(output) > 0 {
-		e, err := g.exposeOutput(p, c, output)
+		e := g.exposeOutput(p, c, output)
 		if e == nil {
 			c.inPlace = false
-			return err
+			return nil
 		}
 		c.exposures[schedule.Output] = e
 		c.direct = true
@@ -123,20 +123,25 @@ func (g *group) openOutput(p progress, c *call) (err error) {
 }
 
 // exposeOutput is for peers to put to the caller's memory. It is nil where they had better not.
-func (g *group) exposeOutput(p progress, c *call, output []byte) (e *efa.Exposure, err error) {
+func (g *group) exposeOutput(p progress, c *call, output []byte) *efa.Exposure {
 	if len(output) < leastDirect {
-		return nil, nil
+		return nil
 	}
-	if e = p.Borrow(output); e != nil {
+	if e := p.Borrow(output); e != nil {
 		c.borrowed[schedule.Output] = e
-		return e, nil
+		return e
 	}
 	if len(output) < leastExposed || g.comm.Reactor().NeedsRegistration() {
-		// What has a device to do with it costs more than the copy.
-		return nil, nil
+		// What a device has to do for it costs more than the copy.
+		return nil
 	}
-	c.exposed, err = p.Expose(output)
-	return c.exposed, err
+	e, err := p.Expose(output)
+	if err != nil {
+		// Then it is copied.
+		return nil
+	}
+	c.exposed = e
+	return e
 }
 
 // isInPlace says whether the contribution of a rank is where InPlace has it. It has
@@ -241,7 +246,10 @@ func (c *call) giveBack() error {
 	case c.stranded:
 		c.group.exposed = append(c.group.exposed, c.exposed)
 	default:
-		err = c.exposed.Close()
+		if err = c.exposed.Close(); err != nil {
+			// It is tried again at the end.
+			c.group.exposed = append(c.group.exposed, c.exposed)
+		}
 	}
 	c.exposed = nil
 	return err

@@ -101,7 +101,7 @@ const (
 // find is the place of a shape in its row, or the one that it is to have.
 func (ps *plans) find(s *shape) *plannedShape {
 	// The fingerprint takes too long for each call.
-	mixed := (uint64(s.Length)<<16 ^ uint64(s.Root)<<8 ^ uint64(s.Collective)<<4 ^ uint64(s.element)) * 0x9e3779b97f4a7c15
+	mixed := (uint64(s.Length)<<16 ^ uint64(s.Algorithm)<<12 ^ uint64(s.Root)<<8 ^ uint64(s.Collective)<<4 ^ uint64(s.element)) * 0x9e3779b97f4a7c15
 	row := &ps.known[mixed>>(64-planRowBits)]
 	for i := range row.shapes {
 		if row.shapes[i].is(s) {

@@ -21,11 +21,11 @@ type operation struct {
 	idle bool
 	work work
 	done atomic.Bool
-	// waiting: somebody waits for the task, so that it has to be finished.
-	waiting bool
-	err     error
-	status  Status
-	any     *anyOf // a WaitAny that it is in
+	// waiting: the task has to be finished. blocking: somebody waits for it since its begin.
+	waiting, blocking bool
+	err               error
+	status            Status
+	any               *anyOf // a WaitAny that it is in
 
 	buf     []byte
 	context uint32
@@ -143,11 +143,15 @@ func (op *operation) wake(p efa.Progress) {
 }
 
 // begin has the operation begin, and does not wait.
-func (op *operation) begin() { op.engine.reactor.Begin(&op.task, op) }
+func (op *operation) begin() {
+	op.blocking = false
+	op.engine.reactor.Begin(&op.task, op)
+}
 
 // run has the operation begin, and waits for its end: the only error is that ctx
 // has ended before.
 func (op *operation) run(ctx context.Context) error {
+	op.blocking = true
 	return op.engine.reactor.Run(ctx, &op.task, op)
 }
 

@@ -34,7 +34,7 @@ func (op *operation) send(p efa.Progress) {
 
 // expect has whoever waits for a long message look on while it is moved.
 func (op *operation) expect(p efa.Progress) {
-	if op.waiting {
+	if op.blocking {
 		p.Expect(&op.task, len(op.buf))
 	}
 }

@@ -17,8 +17,9 @@ type owed struct {
 	paid atomic.Bool
 	// since is when it began to wait for that.
 	since time.Time
-	// patience is that of the most patient task since there is any.
+	// patience is that of the most patient task since there is any; tasks counts them.
 	patience time.Duration
+	tasks    int
 }
 
 func (o *owed) add() {
@@ -27,9 +28,7 @@ func (o *owed) add() {
 }
 
 func (o *owed) take() {
-	if o.count.Add(-1) == 0 {
-		o.patience = 0
-	}
+	o.count.Add(-1)
 	o.paid.Store(true)
 }
 
@@ -39,6 +38,7 @@ func (r *Reactor) oweTask(k *call) {
 	if k.patience > 0 && !k.owed {
 		k.owed = true
 		r.owed.patience = max(r.owed.patience, k.patience)
+		r.owed.tasks++
 		r.owed.add()
 	}
 }
@@ -47,6 +47,9 @@ func (r *Reactor) oweTask(k *call) {
 func (r *Reactor) payTask(k *call) {
 	if k.owed {
 		k.owed, k.patience = false, 0
+		if r.owed.tasks--; r.owed.tasks == 0 {
+			r.owed.patience = 0
+		}
 		r.owed.take()
 	}
 }

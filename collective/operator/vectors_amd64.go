@@ -41,14 +41,33 @@ func sumFloat64s(dst, left, right unsafe.Pointer, blocks int)
 // hasVectors is changed by tests only.
 var hasVectors = cpu.X86.HasAVX2 && cpu.X86.HasF16C
 
+// mostAtOnce is how many bytes are added in a row: Go's scheduler, and with it the garbage
+// collector, cannot interrupt assembly.
+const mostAtOnce = 256 << 10
+
 // sumVectors adds the elements that are whole blocks, and returns how many that are.
 func sumVectors[T Number](dst, left, right []T) (done int) {
-	size := int(unsafe.Sizeof(*new(T)))
-	blocks := len(dst) * size / sumBlock
-	if blocks == 0 || !hasVectors {
+	if !hasVectors {
 		return 0
 	}
 	left, right = left[:len(dst)], right[:len(dst)]
+	most := mostAtOnce / int(unsafe.Sizeof(*new(T)))
+	for done < len(dst) {
+		n := min(len(dst)-done, most)
+		added := sumAtOnce(dst[done:done+n], left[done:done+n], right[done:done+n])
+		if done += added; added < n {
+			break
+		}
+	}
+	return done
+}
+
+func sumAtOnce[T Number](dst, left, right []T) (done int) {
+	size := int(unsafe.Sizeof(*new(T)))
+	blocks := len(dst) * size / sumBlock
+	if blocks == 0 {
+		return 0
+	}
 	d, l, r := unsafe.Pointer(&dst[0]), unsafe.Pointer(&left[0]), unsafe.Pointer(&right[0])
 	switch reflect.TypeFor[T]().Kind() {
 	case reflect.Int8, reflect.Uint8:
