@@ -63,7 +63,8 @@ type ArenaConfig struct {
 // What the arenas of the process take.
 var arenaBytes atomic.Int64
 
-// NewArena maps at least size bytes, zeroed.
+// NewArena maps at least size bytes, zeroed, in [SuitablePages]: an arena of 2 MiB or more has a
+// multiple of that.
 func NewArena(size int) (*Arena, error) { return NewArenaWith(size, ArenaConfig{}) }
 
 // NewArenaWith maps at least size bytes, zeroed, as c has it. What the kernel

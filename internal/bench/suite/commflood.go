@@ -12,10 +12,11 @@ import (
 // sendAll is the first rank's half of a flood: as many sends as the window has are under
 // way.
 func (s *commSide) sendAll(ctx context.Context, world *comm.Comm) error {
-	bufs := make([][]byte, s.window)
-	for i := range bufs {
-		bufs[i] = touched(make([]byte, s.size))
+	bufs, arena, err := s.buffers(s.window)
+	if err != nil {
+		return err
 	}
+	defer arena.Close()
 	if err := s.talk.waitForGo(); err != nil {
 		return err
 	}
@@ -39,10 +40,13 @@ func (s *commSide) sendAll(ctx context.Context, world *comm.Comm) error {
 // receiveAll is the other rank's: as many receives are posted.
 func (s *commSide) receiveAll(ctx context.Context, world *comm.Comm) (took times, err error) {
 	total := s.warmup + s.count
-	bufs := make([][]byte, min(s.window, total))
+	bufs, arena, err := s.buffers(min(s.window, total))
+	if err != nil {
+		return took, err
+	}
+	defer arena.Close()
 	requests := make([]comm.Request, len(bufs))
 	for i := range bufs {
-		bufs[i] = touched(make([]byte, s.size))
 		if requests[i], err = world.Irecv(bufs[i], 0, 0); err != nil {
 			return took, err
 		}
@@ -73,6 +77,19 @@ func (s *commSide) receiveAll(ctx context.Context, world *comm.Comm) (took times
 		}
 	}
 	return watch.stop(1)
+}
+
+// buffers are so many of the size, in an arena as those of a side that reads without ranks.
+func (s *commSide) buffers(count int) (bufs [][]byte, arena *fabric.Arena, err error) {
+	if arena, err = fabric.NewArena(count * s.size); err != nil {
+		return nil, nil, err
+	}
+	memory := touched(arena.Bytes())
+	bufs = make([][]byte, count)
+	for i := range bufs {
+		bufs[i] = memory[i*s.size:][:s.size]
+	}
+	return bufs, arena, nil
 }
 
 // rendezvousBenchmark is long messages of one rank to another, which reads them, beside
