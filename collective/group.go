@@ -5,7 +5,6 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/weft-go/weft/collective/schedule"
 	"github.com/weft-go/weft/comm"
@@ -64,9 +63,9 @@ type group struct {
 	counts    [slots]int // how many are in arrivals
 	asking    int        // members that have asked for a call that is not done
 	failure   error
-	flying    int         // writes of all calls under way
-	failed    []*call     // of which something of the caller's is still in use
-	lettingGo *time.Timer // for failed; it keeps the group
+	flying    int      // writes of all calls under way
+	failed    []*call  // of which something of the caller's is still in use
+	respite   *respite // for failed
 	drained   chan struct{}
 	draining  bool // the world is about to be closed
 	stats     Stats
@@ -379,7 +378,7 @@ func (g *group) fail(p progress, why error) {
 	}
 	g.tellStopped(p)
 	if len(g.failed) > 0 {
-		g.lettingGo = time.AfterFunc(letGo, func() { g.comm.Reactor().Do(g.giveUp) })
+		g.respite = newRespite(g)
 	}
 	for _, c := range g.waiting {
 		c.fail(p, why)

@@ -99,9 +99,34 @@ func (g *group) settle(p progress) {
 	}
 	clear(g.failed[len(waiting):])
 	g.failed = waiting
-	if len(waiting) == 0 && g.lettingGo != nil {
-		g.lettingGo.Stop()
+	if len(waiting) == 0 && g.respite != nil {
+		g.respite.end()
+		g.respite = nil
 	}
+}
+
+// respite is the time that failed calls of a group have. It belongs to the progress role, but
+// for the timer, which Go keeps for a while when it was stopped: the group must not stay so long.
+type respite struct {
+	timer *time.Timer
+	group *group // nil when it has ended
+}
+
+func newRespite(g *group) *respite {
+	r, reactor := &respite{group: g}, g.comm.Reactor()
+	r.timer = time.AfterFunc(letGo, func() {
+		reactor.Do(func(p progress) {
+			if r.group != nil {
+				r.group.giveUp(p)
+			}
+		})
+	})
+	return r
+}
+
+func (r *respite) end() {
+	r.timer.Stop()
+	r.group = nil
 }
 
 // tellStopped tells who wants to know that this rank writes no more, if that is so.

@@ -52,14 +52,14 @@ func sumVectors[T Number](dst, left, right []T) (done int) {
 	}
 	left, right = left[:len(dst)], right[:len(dst)]
 	most := mostAtOnce / int(unsafe.Sizeof(*new(T)))
-	for done < len(dst) {
-		n := min(len(dst)-done, most)
-		added := sumAtOnce(dst[done:done+n], left[done:done+n], right[done:done+n])
-		if done += added; added < n {
-			break
+	for len(dst) > most && len(left) > most && len(right) > most {
+		added := sumAtOnce(dst[:most], left[:most], right[:most])
+		if done += added; added < most {
+			return done
 		}
+		dst, left, right = dst[most:], left[most:], right[most:]
 	}
-	return done
+	return done + sumAtOnce(dst, left, right)
 }
 
 func sumAtOnce[T Number](dst, left, right []T) (done int) {

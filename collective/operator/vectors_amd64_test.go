@@ -60,6 +60,29 @@ func needVectors(t *testing.T) {
 	testenv.Need(t, "vectors", err)
 }
 
+// What is longer than a piece is added whole.
+func TestVectorsInPieces(t *testing.T) {
+	needVectors(t)
+	inPieces[uint8](t)
+	inPieces[float32](t)
+	inPieces[complex128](t)
+}
+
+func inPieces[T Number](t *testing.T) {
+	piece := mostAtOnce / int(unsafe.Sizeof(*new(T)))
+	for _, n := range []int{piece - 1, piece, piece + 1, 2*piece + 77} {
+		left, right, got, want := make([]T, n), make([]T, n), make([]T, n), make([]T, n)
+		bits := as[uint8](left)
+		for i := range bits {
+			bits[i] = uint8(i*7) & 0x3f
+		}
+		copy(right, left)
+		sum(got, left, right)
+		withoutVectors(func() { sum(want, left, right) })
+		require.Equal(t, want, got, "%d elements", n)
+	}
+}
+
 const negativeHalf = 1 << 15
 
 func halvesAgree[H Float16 | BFloat16](t *testing.T, other H, f *format) {
