@@ -282,7 +282,6 @@ func TestManyConnections(t *testing.T) {
 				closeBoth(t, ends[0], ends[1])
 			}
 		}
-		require.Zero(t, from.Stats().Connections)
-		require.Zero(t, to.Stats().Connections)
+		requireLetGo(t, from, to)
 	})
 }

@@ -149,8 +149,7 @@ func TestCloseAfterCloseWrite(t *testing.T) {
 				c.do(t, ends{dialed, accepted})
 				require.NoError(t, dialed.failure)
 				require.NoError(t, accepted.failure)
-				require.Zero(t, from.Stats().Connections)
-				require.Zero(t, to.Stats().Connections)
+				requireLetGo(t, from, to)
 			})
 		})
 	}

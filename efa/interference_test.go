@@ -375,7 +375,7 @@ func requireAbandoned(t *testing.T, c *Conn) {
 // requireClean waits until two reactors have no connections, and has them make one.
 func requireClean(t *testing.T, from, to *Reactor) {
 	t.Helper()
-	require.Eventually(t, func() bool { return to.Stats().Connections == 0 && from.Stats().Connections == 0 }, patience, 1e6)
+	requireLetGo(t, from, to)
 	one, other := join(t, from, to)
 	closeBoth(t, one, other)
 }

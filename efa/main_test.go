@@ -114,6 +114,16 @@ func message(sender, i, size int) []byte {
 }
 
 // closeBoth closes both ends as two programs would, at the same time.
+// requireLetGo waits until the device serves no connection of these reactors any more.
+// It may be later than the end of Close: what a peer has confirmed the device gives
+// back when it has the peer's acknowledgement too, and that packet may be lost.
+func requireLetGo(t *testing.T, reactors ...*Reactor) {
+	t.Helper()
+	for _, r := range reactors {
+		require.Eventually(t, func() bool { return r.Stats().Connections == 0 }, patience, time.Millisecond)
+	}
+}
+
 func closeBoth(t *testing.T, a, b *Conn) {
 	t.Helper()
 	closed := make(chan error)

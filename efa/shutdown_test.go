@@ -61,7 +61,7 @@ func TestCloseContext(t *testing.T) {
 		require.NoError(t, b.Close())
 		cancel(nil)
 	}
-	require.Eventually(t, func() bool { return from.Stats().Connections == 0 && to.Stats().Connections == 0 }, patience, time.Millisecond)
+	requireLetGo(t, from, to)
 }
 
 // A listener that is closed while handshakes are at every step leaves nothing of
@@ -121,7 +121,7 @@ func TestListenerClosesDuringHandshakes(t *testing.T) {
 			for _, tcp := range silent {
 				require.NoError(t, tcp.Close())
 			}
-			require.Eventually(t, func() bool { return from.Stats().Connections == 0 && to.Stats().Connections == 0 }, patience, time.Millisecond)
+			requireLetGo(t, from, to)
 		}
 	})
 }
@@ -278,7 +278,7 @@ func TestDeviceKeepsMessage(t *testing.T) {
 	require.ErrorAs(t, err, &in)
 	require.ErrorIs(t, err, ErrPeerLost)
 	require.ErrorIs(t, a.Close(), ErrPeerLost)
-	require.Eventually(t, func() bool { return from.Stats().Connections == 0 }, patience, time.Millisecond)
+	requireLetGo(t, from)
 	select {
 	case <-in.Released:
 		t.Error("the device has the buffer")
