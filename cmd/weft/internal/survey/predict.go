@@ -16,8 +16,12 @@ import (
 // go on with one, and by how much data is slower, is what makes a barrier and an exchange of
 // as many ranks take as long as they were measured to. A rank that moves data while the other
 // does not is as fast as a message.
-func (s *survey) estimate(bytes, ranks int) (cost.Network, error) {
-	first, p := s.report.Network[0], s.probed(bytes)
+func (s *survey) estimate(r *Result) (cost.Network, error) {
+	network, bytes, ranks := r.around.Network, r.Bytes, r.Ranks
+	if network == nil {
+		network = s.report.Network
+	}
+	first, p := network[0], probed(network, bytes)
 	empty := first.Empty.Median()
 	put := max(first.Exchange.Median()-empty, 0.001)
 	work := min(max(first.Stream.Median()-empty, 0), put/2)
@@ -58,8 +62,8 @@ func (s *survey) estimate(bytes, ranks int) (cost.Network, error) {
 		}
 	}
 	n.RanksPerNode = ranks
-	crowd := s.crowd(ranks)
-	if crowd == nil || ranks <= n.CoresPerNode {
+	crowd := r.around.Crowd
+	if crowd == nil {
 		return n, nil
 	}
 	rounds, err := callOf(schedule.CollectiveAllgather, ranks, short)
@@ -112,20 +116,10 @@ func (s *survey) calibrates(r *Result, algorithm string) bool {
 	case schedule.CollectiveAllgather.String():
 		// By whatever algorithm, two ranks put to each other what they have.
 		exchange := slices.ContainsFunc(crowdExchanges, func(a schedule.Algorithm) bool { return a.String() == algorithm })
-		return r.Ranks == 2 || crowded && (exchange && s.crowd(r.Ranks).exchanged(r.Bytes) > 0 ||
+		return r.Ranks == 2 || crowded && (exchange && r.around.Crowd.exchanged(r.Bytes) > 0 ||
 			r.Bytes == short && algorithm == schedule.Bruck.String())
 	}
 	return false
-}
-
-// crowd is what was found out with so many ranks, or nil.
-func (s *survey) crowd(ranks int) *Crowd {
-	for i := range s.report.Crowds {
-		if c := &s.report.Crowds[i]; c.Ranks == ranks {
-			return c
-		}
-	}
-	return nil
 }
 
 // rounds is what calls take in which all ranks wait in each of their rounds, a barrier and an
@@ -201,16 +195,9 @@ func (s *survey) predict(r *Result, algorithm string) (float64, error) {
 	if call.Algorithm, err = schedule.ParseAlgorithm(algorithm); err != nil {
 		return 0, err
 	}
-	of := [2]int{r.Bytes, r.Ranks}
-	n, known := s.estimates[of]
-	if !known {
-		if n, err = s.estimate(r.Bytes, r.Ranks); err != nil {
-			return 0, err
-		}
-		if s.estimates == nil {
-			s.estimates = make(map[[2]int]cost.Network)
-		}
-		s.estimates[of] = n
+	n, err := s.estimate(r)
+	if err != nil {
+		return 0, err
 	}
 	return predict(n, call)
 }

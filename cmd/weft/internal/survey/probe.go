@@ -9,6 +9,7 @@ import (
 
 	"github.com/weft-go/weft/collective/schedule"
 	"github.com/weft-go/weft/collective/schedule/cost"
+	"github.com/weft-go/weft/internal/bench"
 	"github.com/weft-go/weft/internal/bench/job"
 )
 
@@ -20,103 +21,118 @@ func probeSizes(sizes []int) []int {
 	return append([]int{short}, slices.DeleteFunc(slices.Clone(sizes), func(n int) bool { return n == short })...)
 }
 
-// probe has two ranks find out what the network is like, once, and more of them what it is to
-// share cores.
-func (s *survey) probe(ctx context.Context) error {
-	var cases []job.Case
-	var into []*Series
-	add := func(series *Series, c job.Case) {
-		into, cases = append(into, series), append(cases, c)
-	}
-	for i := range s.report.Network {
-		p := &s.report.Network[i]
-		add(&p.Message, job.Case{Work: job.PingPong, Bytes: p.Bytes})
-		add(&p.Combine, job.Case{Work: job.Combine, Bytes: p.Bytes})
-		add(&p.Copy, job.Case{Work: job.Copy, Bytes: p.Bytes})
-		if !s.Simulate {
-			continue
-		}
-		add(&p.Exchange, job.Case{Work: schedule.CollectiveAllgather.String(), Algorithm: schedule.Direct, Bytes: p.Bytes})
-		if p.Bytes == short {
-			add(&p.Empty, job.Case{Work: job.Empty})
-			add(&p.Stream, job.Case{Work: job.Stream, Bytes: p.Bytes})
-		}
-	}
-	samples, err := s.ranks(2, len(cases)).Measure(ctx, cases)
-	switch {
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case err != nil:
-		return fmt.Errorf("two ranks on %s: %w", s.Provider, err)
-	}
-	for i := range into {
-		*into[i] = append(*into[i], micros(samples[i]))
-	}
-	for i := range s.report.Crowds {
-		if err := s.probeCrowd(ctx, &s.report.Crowds[i]); err != nil {
-			return err
-		}
-	}
-	return nil
+// probing is what is measured to find out about the network, and where that is noted.
+type probing struct {
+	cases []job.Case
+	into  []*Series
 }
 
-// addCrowds has as many ranks looked at as are measured and share cores.
-func (s *survey) addCrowds() {
-	for _, ranks := range slices.Compact(slices.Sorted(slices.Values(s.Ranks))) {
-		if ranks <= runtime.NumCPU() {
+func (p *probing) add(series *Series, c job.Case) {
+	p.into, p.cases = append(p.into, series), append(p.cases, c)
+}
+
+// note takes the samples of the cases, and returns those behind them.
+func (p *probing) note(samples []bench.Sample) []bench.Sample {
+	for i, series := range p.into {
+		*series = append(*series, micros(samples[i]))
+	}
+	return samples[len(p.into):]
+}
+
+// addNetwork has two ranks find out what the network is like.
+func (p *probing) addNetwork(network []Probe, simulate bool) {
+	for i := range network {
+		one := &network[i]
+		p.add(&one.Message, job.Case{Work: job.PingPong, Bytes: one.Bytes})
+		p.add(&one.Combine, job.Case{Work: job.Combine, Bytes: one.Bytes})
+		p.add(&one.Copy, job.Case{Work: job.Copy, Bytes: one.Bytes})
+		if !simulate {
 			continue
 		}
-		crowd := Crowd{Ranks: ranks}
-		for _, bytes := range s.Sizes {
-			exchange := job.Case{Work: schedule.CollectiveAllgather.String(), Bytes: bytes}
-			if bytes > short && (s.Memory == 0 || exchange.Memory(ranks) <= s.Memory) {
-				crowd.Exchanges = append(crowd.Exchanges, Exchange{Bytes: bytes})
-			}
+		p.add(&one.Exchange, job.Case{Work: schedule.CollectiveAllgather.String(), Algorithm: schedule.Direct, Bytes: one.Bytes})
+		if one.Bytes == short {
+			p.add(&one.Empty, job.Case{Work: job.Empty})
+			p.add(&one.Stream, job.Case{Work: job.Stream, Bytes: one.Bytes})
 		}
-		s.report.Crowds = append(s.report.Crowds, crowd)
+	}
+}
+
+// addCrowd has more ranks than cores find out what it is to share cores and caches.
+func (p *probing) addCrowd(crowd *Crowd) {
+	p.add(&crowd.Barrier, job.Case{Work: schedule.CollectiveBarrier.String()})
+	p.add(&crowd.Short, job.Case{Work: schedule.CollectiveAllgather.String(), Algorithm: schedule.Bruck, Bytes: short})
+	for i := range crowd.Exchanges {
+		e := &crowd.Exchanges[i]
+		p.add(&e.Direct, job.Case{Work: schedule.CollectiveAllgather.String(), Algorithm: crowdExchanges[0], Bytes: e.Bytes})
+		p.add(&e.Bruck, job.Case{Work: schedule.CollectiveAllgather.String(), Algorithm: crowdExchanges[1], Bytes: e.Bytes})
 	}
 }
 
 // crowdExchanges are the algorithms of an Exchange, as its fields.
 var crowdExchanges = []schedule.Algorithm{schedule.Direct, schedule.Bruck}
 
-// probeCrowd has many ranks find out what it is to share cores and caches.
-func (s *survey) probeCrowd(ctx context.Context, crowd *Crowd) error {
-	cases := []job.Case{
-		{Work: schedule.CollectiveBarrier.String()},
-		{Work: schedule.CollectiveAllgather.String(), Algorithm: schedule.Bruck, Bytes: short},
-	}
-	const first = 2 // of the exchanges
-	for _, e := range crowd.Exchanges {
-		for _, by := range crowdExchanges {
-			cases = append(cases, job.Case{Work: schedule.CollectiveAllgather.String(), Algorithm: by, Bytes: e.Bytes})
-		}
-	}
-	samples, err := s.ranks(crowd.Ranks, len(cases)).Measure(ctx, cases)
+// probe has two ranks find out what the network is like, in a job of their own.
+func (s *survey) probe(ctx context.Context) error {
+	var p probing
+	p.addNetwork(s.report.Network, s.Simulate)
+	samples, err := s.ranks(2, len(p.cases)).Measure(ctx, p.cases)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
-		return fmt.Errorf("%d ranks on %s: %w", crowd.Ranks, s.Provider, err)
+		return fmt.Errorf("two ranks on %s: %w", s.Provider, err)
 	}
-	crowd.Barrier = append(crowd.Barrier, micros(samples[0]))
-	crowd.Short = append(crowd.Short, micros(samples[1]))
-	for i := range crowd.Exchanges {
-		e, these := &crowd.Exchanges[i], samples[first+i*len(crowdExchanges):]
-		e.Direct = append(e.Direct, micros(these[0]))
-		e.Bruck = append(e.Bruck, micros(these[1]))
-	}
+	p.note(samples)
 	return nil
 }
 
+// newNetwork has a probe of each size.
+func (s *survey) newNetwork() (network []Probe) {
+	for _, bytes := range probeSizes(s.Sizes) {
+		network = append(network, Probe{Bytes: bytes})
+	}
+	return network
+}
+
+// surround has the ranks of each group find out themselves, in the job of their calls, what the
+// simulator is to know. A machine is slower at times, and processes differ by where they run
+// and by what memory they have; so calls are predicted from what is true of their own.
+func (s *survey) surround(groups [][]*Result) {
+	for _, group := range groups {
+		around := &Surroundings{Collective: group[0].Collective, Ranks: group[0].Ranks}
+		switch {
+		case around.Ranks == 2:
+			around.Network = s.newNetwork()
+		case around.Ranks > runtime.NumCPU():
+			around.Crowd = s.newCrowd(around.Ranks)
+		}
+		s.report.Surroundings = append(s.report.Surroundings, around)
+		for _, r := range group {
+			r.around = around
+		}
+	}
+}
+
+// newCrowd has an exchange of each size for which there is memory.
+func (s *survey) newCrowd(ranks int) *Crowd {
+	crowd := &Crowd{}
+	for _, bytes := range s.Sizes {
+		exchange := job.Case{Work: schedule.CollectiveAllgather.String(), Bytes: bytes}
+		if bytes > short && (s.Memory == 0 || exchange.Memory(ranks) <= s.Memory) {
+			crowd.Exchanges = append(crowd.Exchanges, Exchange{Bytes: bytes})
+		}
+	}
+	return crowd
+}
+
 // probed is what was found out with so many bytes.
-func (s *survey) probed(bytes int) *Probe {
-	for i := range s.report.Network {
-		if p := &s.report.Network[i]; p.Bytes == bytes {
+func probed(network []Probe, bytes int) *Probe {
+	for i := range network {
+		if p := &network[i]; p.Bytes == bytes {
 			return p
 		}
 	}
-	return &s.report.Network[0]
+	return &network[0]
 }
 
 // bounds are the least that a call takes, by the alpha-beta-gamma model and what was found
@@ -130,7 +146,7 @@ func (s *survey) bounds(r *Result) (Series, error) {
 	if err != nil {
 		return nil, err
 	}
-	first, p := s.report.Network[0], s.probed(r.Bytes)
+	first, p := s.report.Network[0], probed(s.report.Network, r.Bytes)
 	bounds := make(Series, len(r.Weft))
 	for i := range bounds {
 		alpha := first.Message[i]

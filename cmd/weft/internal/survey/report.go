@@ -29,9 +29,9 @@ type Report struct {
 	Interrupted bool `json:"interrupted,omitempty"`
 	// Network is what two ranks say about it, by bytes.
 	Network []Probe `json:"network,omitempty"`
-	// Crowds are of as many ranks as are measured, where they share cores.
-	Crowds  []Crowd   `json:"crowds,omitempty"`
-	Results []*Result `json:"results"`
+	// Surroundings are what the simulator has its network from.
+	Surroundings []*Surroundings `json:"surroundings,omitempty"`
+	Results      []*Result       `json:"results"`
 	// Predictions is how good those of the simulator are, if it was asked.
 	Predictions *Predictions `json:"predictions,omitempty"`
 	// Table is the one of Choices, in the form of the environment, if that was asked for.
@@ -55,10 +55,19 @@ type Probe struct {
 	Stream   Series `json:"stream_us,omitempty"`
 }
 
-// Crowd is how long a barrier of so many ranks takes, an exchange of a few bytes by Bruck, and
-// those of more. They are measured for the simulation.
+// Surroundings are what the ranks of one job found out about the network, for the simulation,
+// before they made the calls of a collective: two ranks each by themselves, and those that
+// share cores together.
+type Surroundings struct {
+	Collective string  `json:"collective"`
+	Ranks      int     `json:"ranks"`
+	Network    []Probe `json:"network,omitempty"`
+	Crowd      *Crowd  `json:"crowd,omitempty"`
+}
+
+// Crowd is how long a barrier of ranks that share cores takes, an exchange of a few bytes by
+// Bruck, and those of more.
 type Crowd struct {
-	Ranks     int        `json:"ranks"`
 	Barrier   Series     `json:"barrier_us"`
 	Short     Series     `json:"short_us"`
 	Exchanges []Exchange `json:"exchanges,omitempty"`
@@ -88,6 +97,8 @@ type Result struct {
 	// provider's own, if it has one.
 	Algorithms []Algorithm `json:"algorithms,omitempty"`
 	Failure    string      `json:"failure,omitempty"`
+	// around is what the simulator is to know, if it is asked.
+	around *Surroundings
 }
 
 // planned are the algorithms but for the provider's own, of which weft has no plan.

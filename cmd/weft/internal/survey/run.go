@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/weft-go/weft/collective/schedule"
-	"github.com/weft-go/weft/collective/schedule/cost"
 	"github.com/weft-go/weft/internal/bench"
 	"github.com/weft-go/weft/internal/bench/job"
 )
@@ -24,8 +23,6 @@ type survey struct {
 	steps, done int
 	// notProvided are those that the provider does not do.
 	notProvided map[*Result]bool
-	// estimates are those of bytes and ranks.
-	estimates map[[2]int]cost.Network
 }
 
 // MemoryError says that there is too little memory for anything that was to be measured.
@@ -57,13 +54,11 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 		s.report.missing(fmt.Sprintf("%s of %s", one.Work, sizeName(one.Bytes)), fmt.Sprintf("the ranks may use %s of memory together", sizeName(c.Memory)), 1)
 	}
 	s.findOpenMPI(ctx)
-	for _, bytes := range probeSizes(c.Sizes) {
-		s.report.Network = append(s.report.Network, Probe{Bytes: bytes})
-	}
-	if c.Simulate {
-		s.addCrowds()
-	}
+	s.report.Network = s.newNetwork()
 	groups := s.groups()
+	if c.Simulate {
+		s.surround(groups)
+	}
 	s.steps = c.Rounds * (1 + len(groups))
 	for range c.Rounds {
 		if err = s.round(ctx, groups); err != nil {
@@ -172,7 +167,14 @@ func (s *survey) measureOpenMPI(ctx context.Context, group []*Result) error {
 }
 
 func (s *survey) measureWeft(ctx context.Context, group []*Result) error {
-	var cases []job.Case
+	var p probing
+	if around := group[0].around; around != nil {
+		p.addNetwork(around.Network, true)
+		if around.Crowd != nil {
+			p.addCrowd(around.Crowd)
+		}
+	}
+	cases := p.cases
 	for _, r := range group {
 		cases = append(cases, job.Case{Work: r.Collective, Bytes: r.Bytes, Arena: s.Arena})
 		for _, a := range r.planned() {
@@ -193,6 +195,7 @@ func (s *survey) measureWeft(ctx context.Context, group []*Result) error {
 		}
 		return nil
 	}
+	samples = p.note(samples)
 	for _, r := range group {
 		r.Weft, r.Calls = append(r.Weft, micros(samples[0])), append(r.Calls, samples[0].Operations)
 		samples = samples[1:]

@@ -295,22 +295,25 @@ func TestReport(t *testing.T) {
 // What was put into a network comes out of what two ranks say of it.
 func TestPredictions(t *testing.T) {
 	same := func(v float64) Series { return Series{v, v, v, v, v} }
-	s := &survey{Config: Config{Provider: "shm"}, report: &Report{Network: []Probe{
+	network := []Probe{
 		{Bytes: short, Message: same(2), Combine: same(0.01), Copy: same(0.01), Exchange: same(3.5), Empty: same(0.5), Stream: same(1.5)},
 		// Copied at 10 GB/s and put at 5: one copy, for what others put is where it belongs, two
 		// notices that that is ready, and three pieces more.
 		{Bytes: 1e6, Message: same(202), Combine: same(200), Copy: same(100), Exchange: same(3.5 + 100 + 2 + 5 + 200)},
-	}}}
-	r := &Result{Collective: "barrier", Ranks: 2}
+	}
+	s := &survey{Config: Config{Provider: "shm"}, report: &Report{Network: network}}
+	around := &Surroundings{Network: network}
+	r := &Result{Collective: "barrier", Ranks: 2, around: around}
 	got, err := s.predict(r, "dissemination")
 	require.NoError(t, err)
 	require.InDelta(t, 3.5, got, 0.01, "it is an exchange of nothing")
-	r = &Result{Collective: "allgather", Ranks: 2, Bytes: 1e6}
+	r = &Result{Collective: "allgather", Ranks: 2, Bytes: 1e6, around: around}
 	got, err = s.predict(r, "direct")
 	require.NoError(t, err)
 	require.InDelta(t, 310.5, got, 1)
 	require.NoError(t, err)
-	e, err := s.estimate(1e6, 4)
+	// What is not known of the ranks of a job is as it is for two others.
+	e, err := s.estimate(&Result{Ranks: 4, Bytes: 1e6, around: &Surroundings{}})
 	require.NoError(t, err)
 	require.InEpsilon(t, 5e9, e.LocalBandwidth, 0.01)
 	require.Equal(t, 4, e.RanksPerNode)
@@ -322,7 +325,7 @@ func TestPredictions(t *testing.T) {
 	_, err = s.predict(r, "binomial")
 	require.Error(t, err)
 	// Nothing that was measured may be too little.
-	s.report.Network[1].Exchange, s.report.Network[0].Stream = same(1), same(0)
+	network[1].Exchange, network[0].Stream = same(1), same(0)
 	got, err = s.predict(r, "ring")
 	require.NoError(t, err)
 	require.Positive(t, got)
@@ -332,9 +335,8 @@ func TestPredictions(t *testing.T) {
 func TestCalibratingCalls(t *testing.T) {
 	cores := runtime.NumCPU()
 	crowd := max(2*cores, 4)
-	s := &survey{report: &Report{Crowds: []Crowd{
-		{Ranks: crowd, Exchanges: []Exchange{{Bytes: 4096, Direct: Series{1}, Bruck: Series{1}}}},
-	}}}
+	s := &survey{}
+	around := &Surroundings{Crowd: &Crowd{Exchanges: []Exchange{{Bytes: 4096, Direct: Series{1}, Bruck: Series{1}}}}}
 	for _, one := range []struct {
 		collective, algorithm string
 		ranks, bytes          int
@@ -351,7 +353,7 @@ func TestCalibratingCalls(t *testing.T) {
 		{"allgather", "ring", crowd, 4096, false},
 		{"alltoall", "pairwise", 2, 4096, false},
 	} {
-		got := s.calibrates(&Result{Collective: one.collective, Ranks: one.ranks, Bytes: one.bytes}, one.algorithm)
+		got := s.calibrates(&Result{Collective: one.collective, Ranks: one.ranks, Bytes: one.bytes, around: around}, one.algorithm)
 		require.Equal(t, one.want, got, "%+v", one)
 	}
 	// As calibrates has it of two ranks.
