@@ -19,10 +19,11 @@ const MaxElement = 1 << 16
 // RanksPerNode, only those of one node are looked at, and the data of Allreduce are taken
 // to be a multiple of the ranks in length: this is what keeps it within seconds for 16,384.
 // That gives the same as to look at all of them, but to within 5 % for Pairwise of
-// Allreduce where ranks share a link and for Bruck where they share a core: there the
+// Allreduce where ranks share a link or a core and for Bruck where they share a core: there the
 // first ranks, which have a little less to do, are in the way of others at other times. And
 // but for a latency and 1 % in Direct of Allreduce, where ranks say in the order of the
-// others that they are ready, and the first are told first.
+// others that they are ready, and the first are told first; where they share a core, it may be
+// a third less than with all of them.
 //
 // So do those by halves and doubles ([schedule.RecursiveDoubling],
 // [schedule.RecursiveHalving], [schedule.Rabenseifner]) where the ranks, and those of a node,

@@ -43,9 +43,9 @@ type Network struct {
 	// CoresPerNode is how many of them can do something at once: begin puts, combine,
 	// copy. 0 means all.
 	CoresPerNode int
-	// Wake is what it takes a core to go on with a rank that has waited, where ranks share
-	// cores: others have run meanwhile.
-	Wake time.Duration
+	// Look is what it takes a core to look at a rank that waits, and to go on to the next, where
+	// ranks share cores: each keeps its ranks, which run in turn until they have to wait.
+	Look time.Duration
 
 	// Call is what a rank does for each call beside what its plan says.
 	Call time.Duration
@@ -151,7 +151,7 @@ func (n Network) withDefaults() (Network, error) {
 		{"LocalLatency", n.LocalLatency},
 		{"LocalOverhead", n.LocalOverhead},
 		{"LocalReceive", n.LocalReceive},
-		{"Wake", n.Wake},
+		{"Look", n.Look},
 		{"Call", n.Call},
 		{"Notice", n.Notice},
 	} {

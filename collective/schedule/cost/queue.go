@@ -9,6 +9,7 @@ type event struct {
 	key   uint64
 	bytes float64
 	put   bool
+	core  bool // it is a core that goes on, and rank its number
 	local bool
 	loud  bool // a notice follows it
 }

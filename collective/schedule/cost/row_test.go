@@ -23,7 +23,7 @@ func row(t *testing.T, network cost.Network, calls ...schedule.Call) [][]time.Du
 func TestRowOfOne(t *testing.T) {
 	efa := cost.EFA()
 	crowd := efa
-	crowd.CoresPerNode, crowd.Wake = 2, 3*time.Microsecond
+	crowd.CoresPerNode, crowd.Look = 2, 3*time.Microsecond
 	slots := efa
 	slots.Slot, slots.RanksPerNode = 100, 3
 	loud := efa
@@ -115,9 +115,19 @@ func TestRow(t *testing.T) {
 	require.Equal(t, [][]time.Duration{{0, 0}, {0, 0}, {0, us}, {0, us}, {2 * us, 2 * us}}, row(t, network, bcast, bcast, bcast, bcast, bcast))
 	// What it puts to rank 0 meanwhile says so, too.
 	require.Equal(t, []time.Duration{0, 0}, row(t, network, bcast, barrier, bcast, barrier, bcast)[4])
-	// Whoever has waited has to get a core.
-	network = cost.Network{RanksPerNode: 2, CoresPerNode: 1, LocalLatency: us, Wake: 10 * us}
-	require.Equal(t, []time.Duration{us, 11 * us}, row(t, network, bcast)[0])
+	// A core looks at each rank that waits: at the one that has put before the other begins.
+	network = cost.Network{RanksPerNode: 2, CoresPerNode: 1, LocalLatency: us, Look: 10 * us}
+	require.Equal(t, []time.Duration{10 * us, 10 * us}, row(t, network, bcast)[0])
+	// It looks at three in the first round, of which the last one tells what the first waits for.
+	network = cost.Network{RanksPerNode: 3, CoresPerNode: 1, Look: 10 * us}
+	three := callOf(schedule.CollectiveBarrier, schedule.Dissemination, 3, 0)
+	require.Equal(t, []time.Duration{30 * us, 30 * us, 30 * us}, row(t, network, three)[0])
+	// Rank 0 keeps its core until it has put everything, and then rank 2 finds what is for it.
+	// The other core looks at ranks 1 and 3 in turn, and then at rank 3 alone, until it is there.
+	network = cost.Network{RanksPerNode: 4, CoresPerNode: 2, Look: 10 * us, LocalByCore: true, LocalBandwidth: 1e9 * bytes / 15e3}
+	four := callOf(schedule.CollectiveBcast, schedule.Tree, 4, bytes)
+	four.InPlace, four.Fanout = true, 3
+	require.Equal(t, []time.Duration{45 * us, 20 * us, 45 * us, 50 * us}, row(t, network, four)[0])
 }
 
 func TestRowErrors(t *testing.T) {
@@ -134,7 +144,7 @@ func TestRowErrors(t *testing.T) {
 	_, err = cost.Row([]schedule.Call{call}, 0, cost.Network{})
 	require.ErrorAs(t, err, &argument)
 	var network *cost.NetworkError
-	for _, bad := range []cost.Network{{Wake: -1}, {Call: -1}, {Notice: -1}, {Slot: -1}, {Telling: -1}} {
+	for _, bad := range []cost.Network{{Look: -1}, {Call: -1}, {Notice: -1}, {Slot: -1}, {Telling: -1}} {
 		_, err = cost.Row([]schedule.Call{call}, 1, bad)
 		require.ErrorAs(t, err, &network)
 	}

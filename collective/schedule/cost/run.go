@@ -2,7 +2,6 @@ package cost
 
 import (
 	"math"
-	"slices"
 	"time"
 
 	"github.com/weft-go/weft/collective/schedule"
@@ -36,7 +35,8 @@ type rank struct {
 	now   float64
 	// waits is the key of what the rank waits for; 0 if it does not.
 	waits uint64
-	woken bool // it has waited
+	// goes is when it can go on, where ranks share cores, as far as is known.
+	goes float64
 	// under is how many of its puts are on their way, and settled when those that were are
 	// known to be there.
 	under   int
@@ -51,7 +51,7 @@ type rank struct {
 // node has the links of its ranks, and the cores if they are not enough.
 type node struct {
 	links []port
-	cores []float64 // when each is free
+	cores []core
 }
 
 // port is when a link is free in each direction.
@@ -81,7 +81,11 @@ func newRun(size, first, ranks int, network Network) *run {
 	for i := range r.nodes {
 		r.nodes[i].links = make([]port, min(network.LinksPerNode, perNode))
 		if network.CoresPerNode > 0 && network.CoresPerNode < perNode {
-			r.nodes[i].cores = make([]float64, network.CoresPerNode)
+			r.nodes[i].cores = make([]core, network.CoresPerNode)
+			for j := i * perNode; j < min((i+1)*perNode, ranks); j++ {
+				c := &r.nodes[i].cores[j%perNode%network.CoresPerNode]
+				c.ranks = append(c.ranks, int32(j))
+			}
 		}
 	}
 	return r
@@ -90,14 +94,26 @@ func newRun(size, first, ranks int, network Network) *run {
 // finish carries out all steps, and says when the last rank has ended.
 func (r *run) finish() time.Duration {
 	for i := range r.ranks {
-		r.queue.push(r.going(i, 0))
+		if !r.shared(i) {
+			r.queue.push(r.going(i, 0))
+		}
+	}
+	for n := range r.nodes {
+		for i := range r.nodes[n].cores {
+			if c := &r.nodes[n].cores[i]; len(c.ranks) > 0 {
+				r.turnAt(c, r.turning(n*r.CoresPerNode+i, 0))
+			}
+		}
 	}
 	for len(r.queue.events) > 0 {
-		e := r.queue.pop()
-		if e.put {
+		switch e := r.queue.pop(); {
+		case e.put:
 			r.arrive(e)
-		} else {
-			r.resume(int(e.rank), e.at)
+		case e.core:
+			r.turn(e)
+		case !r.resume(int(e.rank), e.at):
+			// Something else comes first.
+			r.queue.push(r.going(int(e.rank), r.ranks[e.rank].now))
 		}
 	}
 	end := 0.0
@@ -113,18 +129,19 @@ func (r *run) going(i int, at float64) event {
 	return event{at: at, rank: int32(i), order: 1<<60 | uint64(i%r.RanksPerNode)}
 }
 
-// resume has a rank do its steps until it has to wait, or something else comes first.
-func (r *run) resume(i int, at float64) {
+// resume has a rank do its steps until it has to wait, or all are done; if it says no, something
+// else comes first.
+func (r *run) resume(i int, at float64) bool {
 	me := &r.ranks[i]
 	me.now = max(me.now, at)
-	if me.woken && r.nodes[i/r.RanksPerNode].cores != nil {
-		r.busy(i, float64(r.Wake))
-	}
-	me.woken = false
 	for me.next < len(me.steps) {
-		if e := r.going(i, me.now); r.queue.earlier(&e) {
-			r.queue.push(e)
-			return
+		e := r.going(i, me.now)
+		if r.shared(i) {
+			_, number := r.coreOf(i)
+			e = r.turning(number, me.now)
+		}
+		if r.queue.earlier(&e) {
+			return false
 		}
 		s := &me.steps[me.next]
 		switch s.action {
@@ -137,8 +154,12 @@ func (r *run) resume(i int, at float64) {
 			key := awaitKey(i, int(s.peer), int(s.number))
 			at, ok := r.there[key]
 			if !ok {
-				me.waits = key
-				return
+				me.waits, me.goes = key, never
+				return true
+			}
+			if at > me.now && r.shared(i) {
+				me.goes = at
+				return true
 			}
 			delete(r.there, key)
 			me.now = max(me.now, at)
@@ -160,8 +181,12 @@ func (r *run) resume(i int, at float64) {
 			r.busy(i, float64(r.Call))
 		case schedule.Settle, ended:
 			if me.under > 0 {
-				me.waits = settling
-				return
+				me.waits, me.goes = settling, never
+				return true
+			}
+			if me.settled > me.now && r.shared(i) {
+				me.goes = me.settled
+				return true
 			}
 			me.now = max(me.now, me.settled)
 			if s.action == ended {
@@ -170,25 +195,12 @@ func (r *run) resume(i int, at float64) {
 		}
 		me.next++
 	}
+	me.goes = never
+	return true
 }
 
-// busy has a rank do something that takes so long, on a core of its node.
-func (r *run) busy(i int, takes float64) {
-	me := &r.ranks[i]
-	cores := r.nodes[i/r.RanksPerNode].cores
-	if cores == nil || takes == 0 {
-		me.now += takes
-		return
-	}
-	first := 0
-	for c, free := range cores {
-		if free < cores[first] {
-			first = c
-		}
-	}
-	me.now = max(me.now, cores[first]) + takes
-	cores[first] = me.now
-}
+// busy has a rank do something that takes so long.
+func (r *run) busy(i int, takes float64) { r.ranks[i].now += takes }
 
 // pieces is in how many a put is moved that may be faster while no other rank moves any.
 const pieces = 8
@@ -202,9 +214,6 @@ func (r *run) movesAlone(i int, s *step) bool {
 func (r *run) move(i int, s *step) bool {
 	me := &r.ranks[i]
 	start, bandwidth := me.now, r.LocalAlone
-	if cores := r.nodes[i/r.RanksPerNode].cores; cores != nil {
-		start = max(start, slices.Min(cores))
-	}
 	first := i - i%r.RanksPerNode
 	for j := first; j < min(first+r.RanksPerNode, len(r.ranks)); j++ {
 		if j != i && r.ranks[j].moves > start {
@@ -316,16 +325,13 @@ func (r *run) arrive(e event) {
 	}
 	r.there[e.key] = at
 	if to.waits == e.key {
-		to.waits = 0
-		to.woken = true
-		r.queue.push(r.going(int(e.rank), max(at, to.now)))
+		r.ready(int(e.rank), at)
 	}
 	from := &r.ranks[e.from]
 	from.settled = max(from.settled, known)
 	from.under--
 	if from.waits == settling && from.under == 0 {
-		from.waits = 0
-		r.queue.push(r.going(int(e.from), max(from.settled, from.now)))
+		r.ready(int(e.from), from.settled)
 	}
 }
 

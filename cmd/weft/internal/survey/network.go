@@ -80,7 +80,7 @@ var networkSettings = []networkSetting{
 	{"ranks", func(n *cost.Network) any { return &n.RanksPerNode }},
 	{"links", func(n *cost.Network) any { return &n.LinksPerNode }},
 	{"cores", func(n *cost.Network) any { return &n.CoresPerNode }},
-	{"wake", func(n *cost.Network) any { return &n.Wake }},
+	{"look", func(n *cost.Network) any { return &n.Look }},
 	{"call", func(n *cost.Network) any { return &n.Call }},
 	{"notice", func(n *cost.Network) any { return &n.Notice }},
 	{"slot", func(n *cost.Network) any { return &n.Slot }},

@@ -71,7 +71,7 @@ func (s *survey) estimate(r *Result) (cost.Network, error) {
 		return n, err
 	}
 	rounds.Algorithm = schedule.Bruck
-	n, err = fit(n, rounds, crowd.rounds(), func(n *cost.Network, by float64) { n.Wake = duration(by) })
+	n, err = fit(n, rounds, crowd.rounds(), func(n *cost.Network, by float64) { n.Look = duration(by) })
 	measured := crowd.exchanged(bytes)
 	if err != nil || measured == 0 {
 		return n, err
