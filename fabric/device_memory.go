@@ -109,6 +109,9 @@ func (d *Domain) registerDevice(req *cgo.RegionRequest, i MemoryInterface, s seg
 	}
 	r := d.newRegion(c)
 	r.ofDevice = i != SystemMemory
+	if r.ofDevice {
+		d.ofDevices.Store(true)
+	}
 	r.segments = []segment{s}
 	if err := r.check(c); err != nil {
 		return nil, err

@@ -26,6 +26,7 @@ type Domain struct {
 	deferred    domainDeferred
 	inUse       domainUse
 	descriptors descriptorTable
+	ofDevices   atomic.Bool // memory of devices was registered
 }
 
 // OpenDomain opens the domain that the info names. What is opened in it is as the

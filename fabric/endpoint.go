@@ -28,16 +28,18 @@ type Endpoint struct {
 	batching   bool
 	undirected bool // untagged receives take messages of anybody
 	registered bool // what is not registered ends the process
-	connection connection
-	groups     []*Group
-	joins      int // of groups, ever
-	neighbour  neighbour
-	abandoned  bool              // its operations were given up
-	severed    bool              // closed in libfabric only
-	spill      *waste            // where messages go that do not fit, or that nobody has received
-	awaited    bool              // something was deferred that has to do with it
-	scalable   *ScalableEndpoint // that a context is of, or nil
-	links      *links            // of an endpoint of sockets, if they are known
+	// confirmsEarly: what was delivered may be complete before the device is done with it.
+	confirmsEarly bool
+	connection    connection
+	groups        []*Group
+	joins         int // of groups, ever
+	neighbour     neighbour
+	abandoned     bool              // its operations were given up
+	severed       bool              // closed in libfabric only
+	spill         *waste            // where messages go that do not fit, or that nobody has received
+	awaited       bool              // something was deferred that has to do with it
+	scalable      *ScalableEndpoint // that a context is of, or nil
+	links         *links            // of an endpoint of sockets, if they are known
 	// sendFlags are those of operations that are posted without any.
 	sendFlags OpFlags
 	ownFlags  OpFlags                      // that weft itself gives an operation
@@ -87,6 +89,7 @@ func (e *Endpoint) activate(send, receive *CompletionQueue) error {
 	e.wakes(first.wakeWaiters)
 	e.undirected = undirected(e.domain.info)
 	e.registered = registered(e.Info())
+	e.confirmsEarly = confirmsEarly(e.Info())
 	e.sendFlags = e.Info().Send().Flags
 	if spills(e.Info()) {
 		e.spill = scratch.take()

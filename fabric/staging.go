@@ -72,6 +72,9 @@ func (e *Endpoint) stage(op *Op, c *cgo.Op, x *cgo.Extra) bool {
 	if state != descriptorOpen {
 		return state == descriptorUnknown
 	}
+	if e.confirmsEarly && !kind.receive {
+		e.withhold(op, c, x)
+	}
 	room := noLimit
 	if spills {
 		room = e.addSpill(c, x)

@@ -11,6 +11,7 @@ import (
 var remoteMemoryCases = []named{
 	{"read and write", readAndWrite},
 	{"several pieces", severalPieces},
+	{"closed when delivered", closedWhenDelivered},
 	{"with immediate", writeWithImmediate},
 	{"inject", injectedWrite},
 	{"fenced", fencedRead},
@@ -111,6 +112,23 @@ func severalPieces(t *trial) {
 	} {
 		op.Peer = a.peer
 		errorIs(t, a.post(t, op).Err, fabric.ErrInvalid)
+	}
+	idle(t, a, b)
+}
+
+// The source of a write that has been delivered can be closed at once: nothing looks at it any
+// more, and what comes next is carried.
+func closedWhenDelivered(t *trial) {
+	a, b := pairOf(t, fabric.Messages|fabric.RemoteMemory)
+	memory, remote := b.site.shared(t, 12_000)
+	for i := range 300 {
+		mine := counting(1 + i*53%len(memory))
+		source, err := a.site.domain.RegisterMemory(fabric.RegionConfig{Access: fabric.AccessWrite}, mine)
+		noError(t, err)
+		a.must(t, fabric.Op{Kind: fabric.OpWrite, Peer: a.peer, Buf: mine, Descriptor: source.Descriptor(), Remote: remote, Flags: fabric.DeliveryComplete, Fixed: true})
+		a.done(t)
+		noError(t, source.Close())
+		isTrue(t, bytes.Equal(mine, memory[:len(mine)]), "%d bytes written", len(mine))
 	}
 	idle(t, a, b)
 }
