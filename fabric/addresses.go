@@ -264,9 +264,7 @@ func (v *AddressVector) InsertAll(addresses [][]byte) ([]Inserted, error) {
 	}
 	peers, codes := make([]uint64, len(places)), make([]int32, len(places))
 	taken, code := v.raw.InsertMany(packed, peers, codes)
-	if code := v.befriend(peers, taken); code != 0 {
-		return nil, fail("fi_av_insert", v.provider, int(code))
-	}
+	v.befriend(peers, codes, taken)
 	for n, i := range places {
 		if peers[n] == cgo.NoAddress || codes[n] != 0 {
 			results[i] = Inserted{AddressAny, v.notInserted(code, codes[n])}

@@ -78,13 +78,12 @@ func (v *AddressVector) InsertSymmetric(host string, hosts int, service string, 
 	if code != 0 {
 		return nil, fail("fi_av_insertsym", v.provider, int(code))
 	}
-	if code := v.befriend(peers, inserted); code != 0 {
-		return nil, fail("fi_av_insertsym", v.provider, int(code))
-	}
+	codes := make([]int32, len(peers))
+	v.befriend(peers, codes, inserted)
 	results := make([]Inserted, len(peers))
 	for i, peer := range peers {
 		if peer == cgo.NoAddress || inserted == 0 {
-			results[i] = Inserted{AddressAny, v.notInserted(0, 0)}
+			results[i] = Inserted{AddressAny, v.notInserted(0, codes[i])}
 			continue
 		}
 		results[i] = v.insertedByName(peer)

@@ -18,6 +18,7 @@ var load = sync.OnceFunc(func() {
 			defer func() { _ = os.Unsetenv(name) }()
 		}
 	}
+	_, cleansUp = os.LookupEnv("FI_AV_REMOVE_CLEANUP")
 	// What it finds is of no interest here, and that it fails is seen by who asks again.
 	_, _ = cgo.Params()
 })
@@ -25,6 +26,10 @@ var load = sync.OnceFunc(func() {
 // loaded are the variables that were set while the providers were loaded. It is not changed
 // afterwards.
 var loaded = map[string]string{}
+
+// cleansUp says that the environment may have had libfabric end the connection of a peer
+// that is removed, however often it was inserted.
+var cleansUp bool
 
 // saveNothing has the endpoints that tcp has of its own, from libfabric 1.18 on, leave a
 // tagged message without a receive in its connection. They would put it into a list while
