@@ -80,6 +80,9 @@ func (d *Domain) OpenAddressVectorConfig(config AddressVectorConfig) (*AddressVe
 	if config.ReceiveBits < 0 || config.ReceiveBits > 32 {
 		return nil, d.invalid("fi_av_open", "0 to 32 bits of an address can name a receive context, not "+strconv.Itoa(config.ReceiveBits))
 	}
+	if hasZero(config.Name) {
+		return nil, d.invalid("fi_av_open", zeroByte)
+	}
 	if err := d.enter(); err != nil {
 		return nil, err
 	}

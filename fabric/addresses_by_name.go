@@ -48,6 +48,9 @@ func (v *AddressVector) checkService(op, host, service string) error {
 	if host == "" || service == "" || len(host)+len(service) > longestAddress {
 		return v.invalid(op, "it needs a host and a service")
 	}
+	if hasZero(host, service) {
+		return v.invalid(op, zeroByte)
+	}
 	return nil
 }
 
