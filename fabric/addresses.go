@@ -80,6 +80,9 @@ func (d *Domain) OpenAddressVectorConfig(config AddressVectorConfig) (*AddressVe
 	if config.ReceiveBits < 0 || config.ReceiveBits > 32 {
 		return nil, d.invalid("fi_av_open", "0 to 32 bits of an address can name a receive context, not "+strconv.Itoa(config.ReceiveBits))
 	}
+	if hasZero(config.Name) {
+		return nil, d.invalid("fi_av_open", zeroByte)
+	}
 	if err := d.enter(); err != nil {
 		return nil, err
 	}
@@ -264,9 +267,7 @@ func (v *AddressVector) InsertAll(addresses [][]byte) ([]Inserted, error) {
 	}
 	peers, codes := make([]uint64, len(places)), make([]int32, len(places))
 	taken, code := v.raw.InsertMany(packed, peers, codes)
-	if code := v.befriend(peers, taken); code != 0 {
-		return nil, fail("fi_av_insert", v.provider, int(code))
-	}
+	v.befriend(peers, codes, taken)
 	for n, i := range places {
 		if peers[n] == cgo.NoAddress || codes[n] != 0 {
 			results[i] = Inserted{AddressAny, v.notInserted(code, codes[n])}

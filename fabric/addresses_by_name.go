@@ -48,6 +48,9 @@ func (v *AddressVector) checkService(op, host, service string) error {
 	if host == "" || service == "" || len(host)+len(service) > longestAddress {
 		return v.invalid(op, "it needs a host and a service")
 	}
+	if hasZero(host, service) {
+		return v.invalid(op, zeroByte)
+	}
 	return nil
 }
 
@@ -78,13 +81,12 @@ func (v *AddressVector) InsertSymmetric(host string, hosts int, service string, 
 	if code != 0 {
 		return nil, fail("fi_av_insertsym", v.provider, int(code))
 	}
-	if code := v.befriend(peers, inserted); code != 0 {
-		return nil, fail("fi_av_insertsym", v.provider, int(code))
-	}
+	codes := make([]int32, len(peers))
+	v.befriend(peers, codes, inserted)
 	results := make([]Inserted, len(peers))
 	for i, peer := range peers {
 		if peer == cgo.NoAddress || inserted == 0 {
-			results[i] = Inserted{AddressAny, v.notInserted(0, 0)}
+			results[i] = Inserted{AddressAny, v.notInserted(0, codes[i])}
 			continue
 		}
 		results[i] = v.insertedByName(peer)

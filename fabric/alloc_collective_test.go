@@ -29,6 +29,16 @@ func TestCollectivesDoNotAllocate(t *testing.T) {
 		{"broadcast", func(i int, g *fabric.Group) (fabric.Token, error) {
 			return g.Broadcast(fabric.Collective{Buf: works[i].Buf, Type: fabric.Uint64})
 		}},
+		{"all-gather", func(i int, g *fabric.Group) (fabric.Token, error) {
+			return g.AllGather(fabric.Collective{Buf: works[i].Buf[:32], Result: works[i].Result, Type: fabric.Uint64})
+		}},
+		{"scatter", func(i int, g *fabric.Group) (fabric.Token, error) {
+			c := fabric.Collective{Result: works[i].Result[:32], Type: fabric.Uint64}
+			if g.Rank() == c.Root {
+				c.Buf = works[i].Buf
+			}
+			return g.Scatter(c)
+		}},
 		{"all-reduce", func(i int, g *fabric.Group) (fabric.Token, error) { return g.AllReduce(works[i]) }},
 	} {
 		one := func() {

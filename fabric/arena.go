@@ -14,7 +14,9 @@ import (
 type Arena struct {
 	handle
 	buf    []byte
-	mapped []byte // buf, and what alignment cost
+	pages  []byte // buf, and what its last page has beyond it, if that is a huge one unasked
+	mapped []byte // pages, and what alignment cost
+	taken  int    // bytes of memory, once all of buf has been touched
 
 	holding sync.Mutex // guards holders
 	holders []*holder
@@ -26,7 +28,8 @@ type Pages int
 // The kinds of pages.
 const (
 	// SuitablePages are huge ones in an arena of 2 MiB or more, if the kernel has some, and
-	// ordinary ones otherwise. What a process writes to the memory of another on the same host, as
+	// ordinary ones otherwise; the arena is as long with either, but one that is not locked takes
+	// the whole of its last huge page from the system. What a process writes to the memory of another on the same host, as
 	// with shm, takes about a third of the time in huge ones: the kernel looks at each page.
 	SuitablePages Pages = iota
 	// OrdinaryPages are the system's: of a large arena that is used here and there, only what
@@ -63,11 +66,12 @@ type ArenaConfig struct {
 // What the arenas of the process take.
 var arenaBytes atomic.Int64
 
-// NewArena maps at least size bytes, zeroed, in [SuitablePages]: an arena of 2 MiB or more has a
-// multiple of that.
+// NewArena maps size bytes, rounded up to whole pages of the system's size, zeroed, in
+// [SuitablePages]. Errors are those of NewArenaWith.
 func NewArena(size int) (*Arena, error) { return NewArenaWith(size, ArenaConfig{}) }
 
-// NewArenaWith maps at least size bytes, zeroed, as c has it. What the kernel
+// NewArenaWith maps size bytes, zeroed, as c has it: rounded up to whole pages, huge ones only
+// where c.Pages names them. What the kernel
 // refuses is an *Error that says why: ErrInvalid for a node that is not there,
 // ErrNotSupported for what this kernel does not have, and the kernel's ENOMEM or
 // EPERM, with what to do about it, where a limit is reached.
@@ -87,8 +91,7 @@ func NewArenaWith(size int, c ArenaConfig) (*Arena, error) {
 		_ = unmap(a.mapped)
 		return nil, err
 	}
-	// What alignment cost are addresses, and no memory.
-	arenaBytes.Add(int64(len(a.buf)))
+	arenaBytes.Add(int64(a.taken))
 	a.open("arena", "")
 	a.list()
 	return a, nil
@@ -129,8 +132,8 @@ func (a *Arena) Close() error {
 			a.list()
 			return systemError("munmap", err)
 		}
-		arenaBytes.Add(-int64(len(a.buf)))
-		a.buf, a.mapped = nil, nil
+		arenaBytes.Add(-int64(a.taken))
+		a.buf, a.pages, a.mapped = nil, nil, nil
 		return nil
 	})
 }

@@ -16,13 +16,13 @@ const leastHuge = 2 << 20
 
 func mapArena(size int, pages Pages) (*Arena, error) {
 	unit, flags, slack := unix.Getpagesize(), unix.MAP_ANON|unix.MAP_PRIVATE, 0
-	if pages == SuitablePages && size > leastHuge-unit {
-		pages = TransparentHugePages
-	}
+	length := (size + unit - 1) / unit * unit
 	switch pages {
-	case TransparentHugePages:
-		// Only what is aligned can be a huge page.
-		unit, slack = leastHuge, leastHuge
+	case SuitablePages, TransparentHugePages:
+		if pages == TransparentHugePages || length >= leastHuge {
+			// Only what is aligned can be a huge page.
+			unit, slack = leastHuge, leastHuge
+		}
 	case HugePages2M:
 		unit, flags = 2<<20, flags|unix.MAP_HUGETLB|unix.MAP_HUGE_2MB
 	case HugePages1G:
@@ -37,7 +37,13 @@ func mapArena(size int, pages Pages) (*Arena, error) {
 	if slack > 0 {
 		skip = -int(uintptr(unsafe.Pointer(&mapped[0]))) & (unit - 1)
 	}
-	return &Arena{buf: mapped[skip : skip+size : skip+size], mapped: mapped}, nil
+	if pages != SuitablePages {
+		length = size
+	}
+	return &Arena{
+		buf: mapped[skip : skip+length : skip+length], pages: mapped[skip : skip+size], mapped: mapped,
+		taken: size, // alignment costs addresses, and no memory
+	}, nil
 }
 
 func mapError(size int, pages Pages, err error) error {
@@ -65,7 +71,7 @@ func (a *Arena) settle(c ArenaConfig) error {
 	case SuitablePages:
 		if len(a.buf) >= leastHuge {
 			// Without them, the arena is as good as one of ordinary pages.
-			_ = unix.Madvise(a.buf, unix.MADV_HUGEPAGE)
+			_ = unix.Madvise(a.pages, unix.MADV_HUGEPAGE)
 		}
 	case TransparentHugePages:
 		if err := unix.Madvise(a.buf, unix.MADV_HUGEPAGE); err != nil {
@@ -85,9 +91,12 @@ func (a *Arena) settle(c ArenaConfig) error {
 		}
 	}
 	if c.Locked {
+		// What is beyond is not asked for, and there is a limit. It is a mapping of its own
+		// from here on, so that no huge page can have both.
 		if err := unix.Mlock(a.buf); err != nil {
 			return lockError(len(a.buf), err)
 		}
+		a.taken = len(a.buf)
 	}
 	return nil
 }
@@ -104,7 +113,7 @@ func (a *Arena) bindTo(node int) error {
 	}
 	var mask [nodes / 64]uint64
 	mask[node/64] = 1 << (node % 64)
-	_, _, errno := unix.Syscall6(unix.SYS_MBIND, uintptr(unsafe.Pointer(&a.buf[0])), uintptr(len(a.buf)),
+	_, _, errno := unix.Syscall6(unix.SYS_MBIND, uintptr(unsafe.Pointer(&a.pages[0])), uintptr(len(a.pages)),
 		bind, uintptr(unsafe.Pointer(&mask)), nodes+1, 0)
 	switch errno {
 	case 0:

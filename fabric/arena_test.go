@@ -40,23 +40,29 @@ func TestArena(t *testing.T) {
 // made larger for that.
 func TestArenaAsksForHugePages(t *testing.T) {
 	const huge = 2 << 20
+	page := os.Getpagesize()
 	for _, c := range []struct {
-		size, has int
-		pages     fabric.Pages
-		asks      bool
+		size, has, takes int
+		pages            fabric.Pages
+		asks             bool
 	}{
-		{huge - os.Getpagesize(), huge - os.Getpagesize(), fabric.SuitablePages, false},
-		{huge - 1, huge, fabric.SuitablePages, true},
-		{huge, huge, fabric.SuitablePages, true},
-		{huge + 1, 2 * huge, fabric.SuitablePages, true},
-		{huge, huge, fabric.OrdinaryPages, false},
-		{huge + 1, huge + os.Getpagesize(), fabric.OrdinaryPages, false},
+		{huge - page, huge - page, huge - page, fabric.SuitablePages, false},
+		{huge - 1, huge, huge, fabric.SuitablePages, true},
+		{huge, huge, huge, fabric.SuitablePages, true},
+		{huge + 1, huge + page, 2 * huge, fabric.SuitablePages, true},
+		{huge, huge, huge, fabric.OrdinaryPages, false},
+		{huge + 1, huge + page, huge + page, fabric.OrdinaryPages, false},
+		{huge + 1, 2 * huge, 2 * huge, fabric.TransparentHugePages, true},
 	} {
 		before := fabric.MemoryInUse()["arenas"]
 		a, err := fabric.NewArenaWith(c.size, fabric.ArenaConfig{Pages: c.pages})
+		if c.pages == fabric.TransparentHugePages && errors.Is(err, fabric.ErrNotSupported) {
+			continue
+		}
 		require.NoError(t, err)
-		require.Len(t, a.Bytes(), c.has)
-		require.EqualValues(t, c.has, fabric.MemoryInUse()["arenas"]-before)
+		require.Equal(t, c.has, len(a.Bytes())) // Len would print them
+		require.Equal(t, c.has, cap(a.Bytes()))
+		require.EqualValues(t, c.takes, fabric.MemoryInUse()["arenas"]-before)
 		a.Bytes()[c.has-1] = 1
 		if c.asks {
 			require.Zero(t, addressOf(a.Bytes())%huge)
@@ -67,6 +73,37 @@ func TestArenaAsksForHugePages(t *testing.T) {
 		require.Equal(t, c.asks, slices.Contains(flagsOf(t, a.Bytes()), "hg"), "%d bytes of %v", c.size, c.pages)
 		require.NoError(t, a.Close())
 	}
+}
+
+// What huge pages have beyond an arena is not locked, and not counted against the limit.
+func TestLockedArenaIsNoLargerThanAsked(t *testing.T) {
+	const size = 2<<20 + 1
+	want := 2<<20 + os.Getpagesize()
+	before, inUse := lockedBytes(t), fabric.MemoryInUse()["arenas"]
+	a, err := fabric.NewArenaWith(size, fabric.ArenaConfig{Locked: true})
+	if errors.Is(err, syscall.ENOMEM) || errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EAGAIN) {
+		testenv.Need(t, "2 MiB that may be locked", err)
+	}
+	require.NoError(t, err)
+	require.Equal(t, want, len(a.Bytes())) // Len would print them
+	require.Equal(t, want, lockedBytes(t)-before)
+	require.EqualValues(t, want, fabric.MemoryInUse()["arenas"]-inUse)
+	require.NoError(t, a.Close())
+	require.Equal(t, before, lockedBytes(t))
+	require.Equal(t, inUse, fabric.MemoryInUse()["arenas"])
+}
+
+// lockedBytes is what the process keeps in memory, as in proc(5).
+func lockedBytes(t *testing.T) (kibibytes int) {
+	status, err := os.ReadFile("/proc/self/status")
+	require.NoError(t, err)
+	for line := range strings.Lines(string(status)) {
+		if n, _ := fmt.Sscanf(line, "VmLck: %d kB", &kibibytes); n == 1 {
+			return kibibytes << 10
+		}
+	}
+	t.Fatal("the kernel does not say how much is locked")
+	return 0
 }
 
 // flagsOf are those of the mapping that memory is part of, as in proc(5).

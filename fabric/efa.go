@@ -4,25 +4,23 @@ import (
 	"errors"
 	"os"
 	"strconv"
-	"sync"
 	"syscall"
 )
 
-// switchOffCache has the efa provider forget a registration when it is closed. It
+// cacheNothing has the efa provider forget a registration when it is closed. It
 // would keep it for the next one of the same addresses, and hears only from C's
 // own functions when there is other memory there: Go's runtime and arenas go past
 // them, and the device would go on with the pages of before. Whoever sets one of
-// the variables decides otherwise. The provider reads them when it is loaded.
-var switchOffCache = sync.OnceFunc(func() {
+// the variables decides otherwise.
+func cacheNothing() []string {
 	const cache, monitor = "FI_EFA_MR_CACHE_ENABLE", "FI_MR_CACHE_MONITOR"
 	for _, name := range []string{cache, monitor} {
 		if _, set := os.LookupEnv(name); set {
-			return
+			return nil
 		}
 	}
-	// An error would be one of the name.
-	_ = os.Setenv(cache, "0")
-})
+	return []string{cache}
+}
 
 // RetryForever has the device of an efa endpoint try for as long as it takes while
 // the peer has no room for a message ([OptionEFARetries]).

@@ -50,3 +50,8 @@ func EndNeighbours() (done func()) {
 	onThisHost.ending.Lock()
 	return onThisHost.ending.Unlock
 }
+
+// Befriend is how addresses get peers that have none, by a function that may fail.
+func Befriend(places []uint64, codes []int32, taken int, again func(place uint64) (errno int)) {
+	befriend(places, codes, taken, func(place uint64) cgo.Code { return cgo.Code(again(place)) })
+}

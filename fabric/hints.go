@@ -131,6 +131,8 @@ func (h *Hints) wrong() (detail string, unknown bool) {
 		return "Source and Destination cannot both be given by name: one of them can be a SourceAddress or DestinationAddress", false
 	case max(len(h.SourceAddress), len(h.DestinationAddress), len(h.AuthorizationKey)) > longestAddress:
 		return "an address or a key has at most " + strconv.Itoa(longestAddress) + " bytes", false
+	case hasZero(h.Source, h.Destination, h.Service, h.Provider, h.Fabric, h.Domain):
+		return zeroByte, false
 	case h.Mode&AsyncVectors != 0:
 		return "weft does not keep lists of buffers in place until completion", true
 	case uint64(all)&cgo.UnknownCaps != 0:
@@ -138,6 +140,18 @@ func (h *Hints) wrong() (detail string, unknown bool) {
 	}
 	return "", false
 }
+
+// hasZero says that C would take a text for a shorter one.
+func hasZero(texts ...string) bool {
+	for _, text := range texts {
+		if strings.IndexByte(text, 0) >= 0 {
+			return true
+		}
+	}
+	return false
+}
+
+const zeroByte = "a name has no zero byte"
 
 // raw puts the hints into libfabric's terms.
 func (h *Hints) raw() cgo.Hints {

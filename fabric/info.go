@@ -69,8 +69,7 @@ func Discover(h Hints) ([]*Info, error) {
 	if err := available("fi_getinfo", h.Provider); err != nil {
 		return nil, err
 	}
-	switchOffCache()
-	saveNothing()
+	load()
 	bare := h.bare()
 	raw, code := getInfo(h)
 	if code != 0 {

@@ -191,3 +191,21 @@ func TestDiscoverFromManyGoroutines(t *testing.T) {
 		all.Wait()
 	})
 }
+
+// A text ends where C sees its end, and what is behind is not left out in silence.
+func TestNamesWithZeroBytes(t *testing.T) {
+	const text = "lo\x00evil"
+	for _, h := range []fabric.Hints{
+		{Provider: "sockets\x00evil"}, {Fabric: text}, {Domain: text}, {Source: text}, {Destination: text}, {Source: "127.0.0.1", Service: "1\x002"},
+	} {
+		_, err := fabric.Discover(h)
+		require.ErrorIs(t, err, fabric.ErrInvalid)
+		require.ErrorContains(t, err, "zero byte")
+	}
+	each(t, func(t *testing.T, provider string) {
+		_, d := partsOf(t, strewInfo(t, provider))
+		_, err := d.OpenAddressVectorConfig(fabric.AddressVectorConfig{Name: text})
+		require.ErrorIs(t, err, fabric.ErrInvalid)
+		require.ErrorContains(t, err, "zero byte")
+	})
+}

@@ -46,7 +46,12 @@ func (e *Endpoint) disconnect() {
 
 // hangUp ends the connections that came into the set that the endpoint was made with. What
 // the thread holds for them is in the receive context, which it forgets when an endpoint
-// with a context of its own is closed. With a shared one it goes on with it.
+// with a context of its own is closed. With a shared one it goes on with it, and with the
+// connection, which is freed. To wait for a shorter time there, somebody would have to know
+// that nothing in the shared context is of these connections any more. Only its thread does:
+// what it holds is not in flight for the program, and no descriptor or count shows it. Nor
+// can the context be closed before, which the thread would forget it with: libfabric refuses
+// that while an endpoint is bound to it, and others may be.
 func (e *Endpoint) hangUp() {
 	if e.links == nil {
 		return

@@ -1,12 +1,15 @@
 package fabric_test
 
 import (
+	"os"
 	"slices"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/weft-go/weft/fabric"
+	"github.com/weft-go/weft/internal/testprocess"
 )
 
 // An address that is not taken, because it has no port, takes nothing from those of the same
@@ -56,6 +59,58 @@ func TestInsertSymmetricPastTheLastPort(t *testing.T) {
 		}
 		require.Zero(t, v.Len())
 	})
+}
+
+// To insert a peer once more, beside an address that is not taken, does nothing to what is
+// under way to it, also where the environment has libfabric end the connection of a peer
+// that is removed.
+func TestInsertAllAmidMessages(t *testing.T) {
+	const cleanup, child = "FI_AV_REMOVE_CLEANUP", "WEFT_TEST_CLEANUP"
+	if os.Getenv(child) == "" {
+		command := testprocess.Command(t, os.Args[0], "-test.run=^TestInsertAllAmidMessages$", "-test.count=1")
+		command.Env = append(os.Environ(), cleanup+"=1", child+"=yes")
+		said, err := command.CombinedOutput()
+		require.NoError(t, err, "%s", said)
+	}
+	eachWithAddresses(t, func(t *testing.T, info *fabric.Info) {
+		// They are longer than what the system keeps of a connection that is closed.
+		const count, size = 8, 1 << 20
+		f, d := partsOf(t, info)
+		a, b := openStation(t, f, d, info), openStation(t, f, d, info)
+		a.peer = a.insert(t, b)
+		tellOne(t, a, b)
+		for range count {
+			a.must(t, b, fabric.Op{Kind: fabric.OpTaggedSend, Peer: a.peer, Tag: 1, Buf: make([]byte, size)})
+		}
+		bad := slices.Clone(socketOf(t, b))
+		bad[2], bad[3] = 0, 0
+		inserted, err := a.v.InsertAll([][]byte{bad, socketOf(t, b)})
+		require.NoError(t, err)
+		require.NoError(t, inserted[1].Err)
+		for range count {
+			b.must(t, a, fabric.Op{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Tag: 1, Buf: make([]byte, size)})
+			require.NoError(t, b.await(t, a).Err)
+		}
+		for range count {
+			require.NoError(t, a.await(t, b).Err)
+		}
+	})
+}
+
+// What cannot be made whole is not inserted; it says so for itself, and for no other.
+func TestBefriendFailsForOne(t *testing.T) {
+	places, codes := []uint64{7, uint64(fabric.AddressAny), 8, 9, 8, 7}, make([]int32, 6)
+	var again []uint64
+	fabric.Befriend(places, codes, 1, func(place uint64) int {
+		again = append(again, place)
+		if place == 9 {
+			return int(syscall.ENOMEM)
+		}
+		return 0
+	})
+	require.Equal(t, []uint64{8, 9}, again)
+	require.Equal(t, []uint64{7, uint64(fabric.AddressAny), 8, uint64(fabric.AddressAny), 8, 7}, places)
+	require.Equal(t, []int32{0, 0, 0, int32(syscall.ENOMEM), 0, 0}, codes)
 }
 
 // eachWithAddresses runs on each provider whose addresses have ports.

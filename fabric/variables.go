@@ -31,7 +31,8 @@ type Variable struct {
 	Name string // such as "FI_PROVIDER"
 	Type VariableType
 	Help string // in the words of libfabric
-	// Value is what the process's environment says, if Set.
+	// Value is what the process's environment says, if Set. Of the few that weft itself
+	// sets while the providers are loaded, and only then, it is what they have read.
 	Value string
 	Set   bool
 }
@@ -46,8 +47,7 @@ func Variables() ([]Variable, error) {
 	if err := available("fi_getparams", ""); err != nil {
 		return nil, err
 	}
-	switchOffCache()
-	saveNothing()
+	load()
 	params, code := cgo.Params()
 	if code != 0 {
 		return nil, fail("fi_getparams", "", int(code))
@@ -55,6 +55,9 @@ func Variables() ([]Variable, error) {
 	list := make([]Variable, len(params))
 	for i, p := range params {
 		list[i] = Variable{Name: p.Name, Type: VariableType(p.Type), Help: p.Help, Value: p.Value, Set: p.Set}
+		if read, ours := loaded[p.Name]; ours {
+			list[i].Value, list[i].Set = read, true
+		}
 	}
 	slices.SortStableFunc(list, func(a, b Variable) int { return cmp.Compare(a.Name, b.Name) })
 	return list, nil

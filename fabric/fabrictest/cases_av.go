@@ -128,7 +128,7 @@ func (t *trial) host() string {
 func insertService(t *trial) {
 	s, _ := namesOf(t, 0)
 	v := s.vector(t, fabric.AddressVectorConfig{})
-	for _, wrong := range [][2]string{{"", "4000"}, {t.host(), ""}} {
+	for _, wrong := range [][2]string{{"", "4000"}, {t.host(), ""}, {t.host() + "\x00.example", "4000"}, {t.host(), "4000\x001"}} {
 		_, err := v.InsertService(wrong[0], wrong[1])
 		errorIs(t, err, fabric.ErrInvalid)
 	}
