@@ -14,17 +14,17 @@ import (
 // much of a put is the work of its two ranks: that is taken to be what a put takes where they
 // follow each other, and the rest to be on its way. Where ranks share cores, what it takes to
 // go on with one, and by how much data is slower, is what makes a barrier and an exchange of
-// as many ranks take as long as they were measured to. A rank that moves data while the other
-// does not is as fast as a message.
+// as many ranks take as long as they were measured to. How fast a rank moves data while the other
+// does not is known from a Bcast.
 func (s *survey) estimate(r *Result) (cost.Network, error) {
 	network, bytes, ranks := r.around.Network, r.Bytes, r.Ranks
 	if network == nil {
 		network = s.report.Network
 	}
 	first, p := network[0], probed(network, bytes)
-	empty := first.Empty.Median()
-	put := max(first.Exchange.Median()-empty, 0.001)
-	work := min(max(first.Stream.Median()-empty, 0), put/2)
+	empty := first.Empty.usual()
+	put := max(first.Exchange.usual()-empty, 0.001)
+	work := min(max(first.Stream.usual()-empty, 0), put/2)
 	usual := cost.EFA() // of package collective it says what is the same everywhere
 	n := cost.Network{
 		LocalLatency: duration(put - 2*work), LocalOverhead: duration(work), LocalReceive: duration(work),
@@ -41,7 +41,7 @@ func (s *survey) estimate(r *Result) (cost.Network, error) {
 		n.Direct = cost.DirectAnywhere
 	}
 	// A notice is a message.
-	n.Notice = duration((first.Message.Median() - n.LocalLatency.Seconds()*1e6) / 2)
+	n.Notice = duration((first.Message.usual() - n.LocalLatency.Seconds()*1e6) / 2)
 	// What the bytes take is what the exchange takes longer than without them.
 	exchange, err := callOf(schedule.CollectiveAllgather, 2, p.Bytes)
 	if err != nil {
@@ -53,7 +53,10 @@ func (s *survey) estimate(r *Result) (cost.Network, error) {
 		return n, err
 	}
 	n.LocalBandwidth = rate(p.Bytes, p.Exchange.Median()-without)
-	alone := rate(p.Bytes, p.Message.Median()-first.Message.Median())
+	alone, err := s.alone(n, p)
+	if err != nil {
+		return n, err
+	}
 	if n.LocalByCore && n.LocalBandwidth > 0 && alone > n.LocalBandwidth {
 		n.LocalAlone = alone
 		n, err = fit(n, exchange, p.Exchange.Median(), func(n *cost.Network, by float64) { n.LocalBandwidth = alone / (1 + by) })
@@ -85,6 +88,18 @@ func (s *survey) estimate(r *Result) (cost.Network, error) {
 	})
 }
 
+// alone is how fast a rank moves data that the other waits for, in a Bcast.
+func (s *survey) alone(n cost.Network, p *Probe) (float64, error) {
+	call, err := callOf(schedule.CollectiveBcast, 2, p.Bytes)
+	if err != nil {
+		return 0, err
+	}
+	call.Algorithm = schedule.Tree
+	n.LocalBandwidth = 0
+	without, err := predict(n, call)
+	return rate(p.Bytes, p.Put.Median()-without), err
+}
+
 // fit makes a network worse by so much that a call takes as long as it was measured to.
 func fit(n cost.Network, call schedule.Call, measured float64, worse func(n *cost.Network, by float64)) (cost.Network, error) {
 	low, high := 0.0, measured
@@ -113,6 +128,8 @@ func (s *survey) calibrates(r *Result, algorithm string) bool {
 	switch r.Collective {
 	case schedule.CollectiveBarrier.String():
 		return crowded
+	case schedule.CollectiveBcast.String():
+		return r.Ranks == 2 && algorithm == schedule.Tree.String()
 	case schedule.CollectiveAllgather.String():
 		// By whatever algorithm, two ranks put to each other what they have.
 		exchange := slices.ContainsFunc(crowdExchanges, func(a schedule.Algorithm) bool { return a.String() == algorithm })

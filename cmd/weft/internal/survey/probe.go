@@ -31,12 +31,11 @@ func (p *probing) add(series *Series, c job.Case) {
 	p.into, p.cases = append(p.into, series), append(p.cases, c)
 }
 
-// note takes the samples of the cases, and returns those behind them.
-func (p *probing) note(samples []bench.Sample) []bench.Sample {
+// note takes the samples of the cases.
+func (p *probing) note(samples []bench.Sample) {
 	for i, series := range p.into {
 		*series = append(*series, micros(samples[i]))
 	}
-	return samples[len(p.into):]
 }
 
 // addNetwork has two ranks find out what the network is like.
@@ -50,6 +49,7 @@ func (p *probing) addNetwork(network []Probe, simulate bool) {
 			continue
 		}
 		p.add(&one.Exchange, job.Case{Work: schedule.CollectiveAllgather.String(), Algorithm: schedule.Direct, Bytes: one.Bytes})
+		p.add(&one.Put, job.Case{Work: schedule.CollectiveBcast.String(), Algorithm: schedule.Tree, Bytes: one.Bytes})
 		if one.Bytes == short {
 			p.add(&one.Empty, job.Case{Work: job.Empty})
 			p.add(&one.Stream, job.Case{Work: job.Stream, Bytes: one.Bytes})

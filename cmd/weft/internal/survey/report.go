@@ -47,16 +47,17 @@ type Probe struct {
 	Message Series `json:"message_us"`
 	Combine Series `json:"combine_us"`
 	Copy    Series `json:"copy_us"`
-	// Exchange is a call in which two ranks put to each other; Empty one that puts nothing,
-	// and Stream what a put takes a rank where many follow each other. They are measured
-	// for the simulation.
+	// Exchange is a call in which two ranks put to each other, and Put one in which one of them
+	// does; Empty one that puts nothing, and Stream what a put takes a rank where many follow
+	// each other. They are measured for the simulation.
 	Exchange Series `json:"exchange_us,omitempty"`
+	Put      Series `json:"put_us,omitempty"`
 	Empty    Series `json:"empty_us,omitempty"`
 	Stream   Series `json:"stream_us,omitempty"`
 }
 
 // Surroundings are what the ranks of one job found out about the network, for the simulation,
-// before they made the calls of a collective: two ranks each by themselves, and those that
+// after they made the calls of a collective: two ranks each by themselves, and those that
 // share cores together.
 type Surroundings struct {
 	Collective string  `json:"collective"`
@@ -168,6 +169,17 @@ func (s Series) Median() float64 {
 		return 0
 	}
 	return bench.Median(s)
+}
+
+// usual is what something short takes that the machine does not keep from being done: in some
+// rounds two processes meet so that each is in the way of the other all the time, and it takes
+// two or three times as long. It is the first quartile.
+func (s Series) usual() float64 {
+	if len(s) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(s))
+	return sorted[(len(sorted)-1)/4]
 }
 
 // within is how far the simulator may be off.

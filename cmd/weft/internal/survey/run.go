@@ -174,7 +174,7 @@ func (s *survey) measureWeft(ctx context.Context, group []*Result) error {
 			p.addCrowd(around.Crowd)
 		}
 	}
-	cases := p.cases
+	var cases []job.Case
 	for _, r := range group {
 		cases = append(cases, job.Case{Work: r.Collective, Bytes: r.Bytes, Arena: s.Arena})
 		for _, a := range r.planned() {
@@ -185,6 +185,9 @@ func (s *survey) measureWeft(ctx context.Context, group []*Result) error {
 			cases = append(cases, job.Case{Work: r.Collective, Algorithm: algorithm, Bytes: r.Bytes, Arena: s.Arena})
 		}
 	}
+	// Behind the calls: fresh processes change their cores, and all is slower.
+	calls := len(cases)
+	cases = append(cases, p.cases...)
 	samples, err := s.ranks(group[0].Ranks, len(cases)).Measure(ctx, cases)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -195,7 +198,7 @@ func (s *survey) measureWeft(ctx context.Context, group []*Result) error {
 		}
 		return nil
 	}
-	samples = p.note(samples)
+	p.note(samples[calls:])
 	for _, r := range group {
 		r.Weft, r.Calls = append(r.Weft, micros(samples[0])), append(r.Calls, samples[0].Operations)
 		samples = samples[1:]

@@ -317,6 +317,12 @@ func TestPredictions(t *testing.T) {
 	require.NoError(t, err)
 	require.InEpsilon(t, 5e9, e.LocalBandwidth, 0.01)
 	require.Equal(t, 4, e.RanksPerNode)
+	require.Zero(t, e.LocalAlone)
+	// One that puts alone is twice as fast: it takes 100 us, and what the call takes without data.
+	network[1].Put = same(100 + 5)
+	e, err = s.estimate(&Result{Ranks: 2, Bytes: 1e6, around: around})
+	require.NoError(t, err)
+	require.InEpsilon(t, 1e10, e.LocalAlone, 0.05)
 	r.Weft = same(600)
 	bounds, err := s.bounds(r)
 	require.NoError(t, err)
@@ -329,6 +335,13 @@ func TestPredictions(t *testing.T) {
 	got, err = s.predict(r, "ring")
 	require.NoError(t, err)
 	require.Positive(t, got)
+}
+
+// Of something short it is not the middle, which may be of two ranks in each other's way.
+func TestUsualOfSeries(t *testing.T) {
+	require.InDelta(t, 2, Series{9, 2, 8, 1, 7}.usual(), 0)
+	require.InDelta(t, 3, Series{3}.usual(), 0)
+	require.Zero(t, Series{}.usual())
 }
 
 // Predictions of what the simulator was told count apart.
@@ -344,6 +357,9 @@ func TestCalibratingCalls(t *testing.T) {
 	}{
 		{"barrier", "dissemination", 2, 0, false},
 		{"barrier", "dissemination", crowd, 0, true},
+		{"bcast", "tree", 2, 4096, true},
+		{"bcast", "tree", crowd, 4096, false},
+		{"bcast", "scatter-allgather", 2, 4096, false},
 		{"allgather", "direct", 2, 8, true},
 		{"allgather", "ring", 2, 4096, true},
 		{"allgather", "direct", crowd, 4096, true},
