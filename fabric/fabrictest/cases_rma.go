@@ -123,8 +123,7 @@ func closedWhenDelivered(t *trial) {
 	memory, remote := b.site.shared(t, 12_000)
 	for i := range 300 {
 		mine := counting(1 + i*53%len(memory))
-		source, err := a.site.domain.RegisterMemory(fabric.RegionConfig{Access: fabric.AccessWrite}, mine)
-		noError(t, err)
+		source := a.site.register(t, fabric.AccessWrite, mine)
 		a.must(t, fabric.Op{Kind: fabric.OpWrite, Peer: a.peer, Buf: mine, Descriptor: source.Descriptor(), Remote: remote, Flags: fabric.DeliveryComplete, Fixed: true})
 		a.done(t)
 		noError(t, source.Close())
