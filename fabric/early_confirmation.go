@@ -13,7 +13,8 @@ import "github.com/weft-go/weft/cgo"
 func confirmsEarly(i *Info) bool { return core(i.Provider()) == "efa" && !registered(i) }
 
 // mostInPacket is more than what an operation has whose data go with the request, in one packet.
-// Of longer ones libfabric waits for all packets.
+// Of longer writes libfabric waits for all packets; of messages only from 64 KiB on
+// (docs/PROVIDERS.md).
 const mostInPacket = 9 << 10
 
 // withhold keeps the descriptor of a short operation with DeliveryComplete from the provider.
