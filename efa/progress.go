@@ -202,9 +202,8 @@ const (
 	// spinsInC is how often an empty queue is read again within one crossing:
 	// a few microseconds, short enough for the Go scheduler.
 	spinsInC = 128
-	// A yield that takes longer than crowdedYield has had another process run: there are
-	// more than cores, and a leader reads the queue only so often before the next one.
-	crowdedYield = 1500 * time.Nanosecond
+	// Where there are more processes than cores, a leader reads the queue only so often
+	// before it yields.
 	spinsInCrowd = 4
 	// A leader spins for so long before it parks: long while waits have been
 	// short, because waking up costs about as much; short after that.
@@ -324,7 +323,7 @@ func (r *Reactor) spin(done *atomic.Bool, ended <-chan struct{}, patience *time.
 	breakAt := breakEvery
 	for {
 		spins := spinsInC
-		if r.crowded {
+		if r.crowd.here {
 			spins = spinsInCrowd
 		}
 		active := r.step(spins) > 0
@@ -357,7 +356,10 @@ func (r *Reactor) spin(done *atomic.Bool, ended <-chan struct{}, patience *time.
 		// run only now: then it is best to look, and let it have the core again at once.
 		// What others take of the time is no reason to give up sooner.
 		others := time.Since(begin) - spent
-		if r.crowded = others > crowdedYield; r.crowded {
+		if r.crowd.yielded(others) {
+			others += move()
+		}
+		if r.crowd.here {
 			begin = begin.Add(others)
 		}
 	}

@@ -35,7 +35,7 @@ type Reactor struct {
 	bell            chan struct{}
 	callerTurns     atomic.Uint64
 	misses          atomic.Uint32 // waits in a row that were long
-	crowded         bool          // there are more processes than cores (role)
+	crowd           crowd         // other processes that want the core (role)
 	backgroundEnded chan struct{}
 
 	closed    atomic.Bool

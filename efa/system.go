@@ -4,13 +4,39 @@ package efa
 
 import (
 	"net"
+	"runtime"
 	"syscall"
+	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
 // yield lets other processes have the core.
 func yield() { _, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }
+
+// move has the thread go to another core than where it is, of those where it may run, and
+// says how long that took.
+func move() time.Duration {
+	begin := time.Now()
+	// Go would go on with this goroutine on another thread, and this one would never be
+	// given its cores back.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var allowed unix.CPUSet
+	if unix.SchedGetaffinity(0, &allowed) != nil {
+		return 0
+	}
+	var here uint32
+	_, _, _ = unix.RawSyscall(unix.SYS_GETCPU, uintptr(unsafe.Pointer(&here)), 0, 0)
+	others := allowed
+	others.Clear(int(here))
+	// It is refused where there are no others, or by who watches over the process.
+	if unix.SchedSetaffinity(0, &others) == nil {
+		_ = unix.SchedSetaffinity(0, &allowed)
+	}
+	return time.Since(begin)
+}
 
 // sharedMemory identifies what /dev/shm is.
 func sharedMemory() (device, inode uint64, ok bool) {
