@@ -22,9 +22,18 @@ var never = math.Inf(1)
 // shared says whether the ranks of this one's node share cores.
 func (r *run) shared(i int) bool { return r.nodes[i/r.RanksPerNode].cores != nil }
 
+// place is which core of its node a rank is on.
+func (n Network) place(rank int) int {
+	in := rank % n.RanksPerNode
+	if n.Placed != nil {
+		return n.Placed[in]
+	}
+	return in % n.CoresPerNode
+}
+
 // coreOf is the core of a rank, and its number.
 func (r *run) coreOf(i int) (*core, int) {
-	node, in := i/r.RanksPerNode, i%r.RanksPerNode%r.CoresPerNode
+	node, in := i/r.RanksPerNode, r.place(i)
 	return &r.nodes[node].cores[in], node*r.CoresPerNode + in
 }
 

@@ -161,6 +161,18 @@ func TestSharing(t *testing.T) {
 		cores.CoresPerNode = count
 		requireCost(t, times*gamma*bytes, reduce, cores)
 	}
+	// As many as three may be on the same.
+	cores.CoresPerNode = 2
+	for times, placed := range map[time.Duration][]int{4: {1, 0, 0, 1}, 6: {0, 0, 1, 0}, 8: {1, 1, 1, 1}} {
+		cores.Placed = placed
+		requireCost(t, times*gamma*bytes, reduce, cores)
+	}
+	for _, wrong := range [][]int{{0, 1, 0}, {0, 1, 0, 2}, {0, -1, 0, 1}, {}} {
+		cores.Placed = wrong
+		var refused *cost.NetworkError
+		require.ErrorAs(t, cores.Check(), &refused, "%v", wrong)
+		require.Equal(t, "Placed", refused.Field)
+	}
 
 	// Four ranks put to the three others each.
 	exchange := callOf(schedule.CollectiveAlltoall, schedule.Pairwise, 4, bytes)

@@ -43,6 +43,9 @@ type Network struct {
 	// CoresPerNode is how many of them can do something at once: begin puts, combine,
 	// copy. 0 means all.
 	CoresPerNode int
+	// Placed is which core each rank of a node is on, by numbers below CoresPerNode; nil is in
+	// turn.
+	Placed []int
 	// Look is what it takes a core to look at a rank that waits, and to go on to the next, where
 	// ranks share cores: each keeps its ranks, which run in turn until they have to wait.
 	Look time.Duration
@@ -188,6 +191,14 @@ func (n Network) withDefaults() (Network, error) {
 	} {
 		if count.value < 0 || count.value > maxPerNode {
 			return n, &NetworkError{count.field, float64(count.value), fmt.Sprintf("0 to %d", maxPerNode)}
+		}
+	}
+	if n.Placed != nil && len(n.Placed) != max(n.RanksPerNode, 1) {
+		return n, &NetworkError{"Placed", float64(len(n.Placed)), "as many as RanksPerNode"}
+	}
+	for _, core := range n.Placed {
+		if core < 0 || core >= n.CoresPerNode {
+			return n, &NetworkError{"Placed", float64(core), "0 and more, below CoresPerNode"}
 		}
 	}
 	if n.Slot < 0 {

@@ -83,7 +83,7 @@ func newRun(size, first, ranks int, network Network) *run {
 		if network.CoresPerNode > 0 && network.CoresPerNode < perNode {
 			r.nodes[i].cores = make([]core, network.CoresPerNode)
 			for j := i * perNode; j < min((i+1)*perNode, ranks); j++ {
-				c := &r.nodes[i].cores[j%perNode%network.CoresPerNode]
+				c := &r.nodes[i].cores[network.place(j)]
 				c.ranks = append(c.ranks, int32(j))
 			}
 		}

@@ -39,6 +39,8 @@ type Case struct {
 	Calls int
 	// Arena: ranks of weft have the data of a collective in an arena.
 	Arena bool
+	// Pair: ranks 0 and 1 of weft do it by themselves, and the others wait.
+	Pair bool
 }
 
 // String is the case as an argument of a rank.
@@ -47,10 +49,13 @@ func (c Case) String() string {
 	if c.Arena {
 		text += inArena
 	}
+	if c.Pair {
+		text += byPair
+	}
 	return text
 }
 
-const inArena = "/arena"
+const inArena, byPair = "/arena", "/pair"
 
 // elementSize is that of what is combined, which is float32 everywhere.
 const elementSize = 4
@@ -59,11 +64,12 @@ const elementSize = 4
 const most = 1 << 30
 
 func parseCase(text string) (c Case, err error) {
-	rest, arena := strings.CutSuffix(text, inArena)
-	c.Arena = arena
+	rest, pair := strings.CutSuffix(text, byPair)
+	rest, arena := strings.CutSuffix(rest, inArena)
+	c.Pair, c.Arena = pair, arena
 	fields := strings.Split(rest, "/")
 	if len(fields) != 4 {
-		return c, fmt.Errorf("case %q, want WORK/ALGORITHM/BYTES/CALLS, and /arena or not", text)
+		return c, fmt.Errorf("case %q, want WORK/ALGORITHM/BYTES/CALLS, and /arena and /pair or not", text)
 	}
 	c.Work = fields[0]
 	if c.Algorithm, err = schedule.ParseAlgorithm(fields[1]); err != nil {

@@ -70,6 +70,10 @@ func TestRanksMeasure(t *testing.T) {
 		c.Arena = true
 		cases = append(cases, c)
 	}
+	for _, c := range append(collectives(400, 3), Case{Work: PingPong, Bytes: 64, Calls: 7}) {
+		c.Pair = true
+		cases = append(cases, c)
+	}
 	samples, err := r.Measure(context.Background(), cases)
 	require.NoError(t, err)
 	for i, s := range samples {
@@ -157,7 +161,7 @@ func TestJobFails(t *testing.T) {
 }
 
 func TestCases(t *testing.T) {
-	for _, c := range append(collectives(8, 9), Case{Work: "reduce", Algorithm: schedule.Binomial, Bytes: 1 << 20, Arena: true}) {
+	for _, c := range append(collectives(8, 9), Case{Work: "reduce", Algorithm: schedule.Binomial, Bytes: 1 << 20, Arena: true}, Case{Work: PingPong, Pair: true}, Case{Work: Copy, Arena: true, Pair: true}) {
 		got, err := parseCase(c.String())
 		require.NoError(t, err)
 		require.Equal(t, c, got)

@@ -17,6 +17,7 @@ import (
 	"github.com/weft-go/weft/collective/schedule"
 	"github.com/weft-go/weft/comm"
 	"github.com/weft-go/weft/efa"
+	"github.com/weft-go/weft/internal/bench"
 )
 
 // profileVariable tells a rank Ranks.Profile.
@@ -90,8 +91,14 @@ func Play(args []string, stdout io.Writer) (err error) {
 		}
 		defer stop()
 	}
+	var pair *comm.Comm
 	for _, c := range cases {
-		s, err := measure(ctx, world, c, limit)
+		if c.Pair && pair == nil {
+			if pair, err = pairOf(ctx, world); err != nil {
+				return err
+			}
+		}
+		s, err := measureBy(ctx, world, pair, c, limit)
 		var argument *collective.ArgumentError
 		if c.Algorithm == schedule.Provider && errors.As(err, &argument) {
 			// No rank has begun anything.
@@ -112,4 +119,26 @@ func Play(args []string, stdout io.Writer) (err error) {
 		}
 	}
 	return nil
+}
+
+// pairOf is a communicator of ranks 0 and 1; the others have one of theirs.
+func pairOf(ctx context.Context, world *comm.Comm) (*comm.Comm, error) {
+	color := 0
+	if world.Rank() > 1 {
+		color = 1
+	}
+	return world.Split(ctx, color, world.Rank())
+}
+
+// measureBy is measure by all ranks, or by the pair while the others wait for it.
+func measureBy(ctx context.Context, world, pair *comm.Comm, c Case, limit time.Duration) (s bench.Sample, err error) {
+	if !c.Pair {
+		return measure(ctx, world, c, limit)
+	}
+	if world.Rank() <= 1 {
+		if s, err = measure(ctx, pair, c, limit); err != nil {
+			return s, err
+		}
+	}
+	return s, collective.Barrier(ctx, world)
 }

@@ -1,13 +1,16 @@
 package survey
 
 import (
+	"fmt"
 	"math"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"time"
 
 	"github.com/weft-go/weft/collective/schedule"
 	"github.com/weft-go/weft/collective/schedule/cost"
+	"github.com/weft-go/weft/internal/bench"
 )
 
 // estimate takes the exchange of two ranks apart. What nothing says that was measured is how
@@ -16,15 +19,12 @@ import (
 // go on with one, and by how much data is slower, is what makes a barrier and an exchange of
 // as many ranks take as long as they were measured to. How fast a rank moves data while the other
 // does not is known from a Bcast.
-func (s *survey) estimate(r *Result) (cost.Network, error) {
-	network, bytes, ranks := r.around.Network, r.Bytes, r.Ranks
-	if network == nil {
-		network = s.report.Network
-	}
+func (s *survey) estimate(around *Surroundings, bytes int) (cost.Network, error) {
+	network, ranks := around.Network, around.Ranks
 	first, p := network[0], probed(network, bytes)
-	empty := first.Empty.usual()
-	put := max(first.Exchange.usual()-empty, 0.001)
-	work := min(max(first.Stream.usual()-empty, 0), put/2)
+	empty := first.Empty.Median()
+	put := max(first.Exchange.Median()-empty, 0.001)
+	work := min(max(first.Stream.Median()-empty, 0), put/2)
 	usual := cost.EFA() // of package collective it says what is the same everywhere
 	n := cost.Network{
 		LocalLatency: duration(put - 2*work), LocalOverhead: duration(work), LocalReceive: duration(work),
@@ -41,7 +41,7 @@ func (s *survey) estimate(r *Result) (cost.Network, error) {
 		n.Direct = cost.DirectAnywhere
 	}
 	// A notice is a message.
-	n.Notice = duration((first.Message.usual() - n.LocalLatency.Seconds()*1e6) / 2)
+	n.Notice = duration((first.Message.Median() - n.LocalLatency.Seconds()*1e6) / 2)
 	// What the bytes take is what the exchange takes longer than without them.
 	exchange, err := callOf(schedule.CollectiveAllgather, 2, p.Bytes)
 	if err != nil {
@@ -65,7 +65,7 @@ func (s *survey) estimate(r *Result) (cost.Network, error) {
 		}
 	}
 	n.RanksPerNode = ranks
-	crowd := r.around.Crowd
+	crowd := around.Crowd
 	if crowd == nil {
 		return n, nil
 	}
@@ -103,7 +103,7 @@ func (s *survey) alone(n cost.Network, p *Probe) (float64, error) {
 // fit makes a network worse by so much that a call takes as long as it was measured to.
 func fit(n cost.Network, call schedule.Call, measured float64, worse func(n *cost.Network, by float64)) (cost.Network, error) {
 	low, high := 0.0, measured
-	for range 40 {
+	for range 24 {
 		by := (low + high) / 2
 		with := n
 		worse(&with, by)
@@ -158,10 +158,52 @@ func (c *Crowd) exchanged(bytes int) float64 {
 	return 0
 }
 
-// predict is what a call takes, in microseconds, as package job measures it: in a row of the
+// placements are ways to have ranks share cores, which the system does as it likes: all of those
+// by which each core has as many, if they are few, or some; nil where each rank has its own.
+func placements(ranks, cores int) (ways [][]int) {
+	const most = 6
+	if ranks <= cores {
+		return [][]int{nil}
+	}
+	// The first rank of a core has the least number of those that are not on one before.
+	seen := map[string]bool{}
+	shuffle := rand.New(rand.NewPCG(uint64(ranks), uint64(cores)))
+	for range 20 * most {
+		way, name := make([]int, ranks), map[int]int{}
+		for i, at := range shuffle.Perm(ranks) {
+			way[at] = i % cores
+		}
+		for i, core := range way {
+			if _, has := name[core]; !has {
+				name[core] = len(name)
+			}
+			way[i] = name[core]
+		}
+		if key := fmt.Sprint(way); !seen[key] && len(ways) < most {
+			seen[key] = true
+			ways = append(ways, way)
+		}
+	}
+	return ways
+}
+
+// predict is what a call takes, in microseconds, on average of the ways to share cores.
+func predict(n cost.Network, call schedule.Call) (float64, error) {
+	sum, ways := 0.0, placements(n.RanksPerNode, n.CoresPerNode)
+	for _, n.Placed = range ways {
+		took, err := predictPlaced(n, call)
+		if err != nil {
+			return 0, err
+		}
+		sum += took
+	}
+	return sum / float64(len(ways)), nil
+}
+
+// predictPlaced is what a call takes, in microseconds, as package job measures it: in a row of the
 // same, where rank 0 says how long that takes; or, where ranks may leave it before all have
 // begun, each behind a barrier, and as long as the rank that is in it for the longest.
-func predict(n cost.Network, call schedule.Call) (float64, error) {
+func predictPlaced(n cost.Network, call schedule.Call) (float64, error) {
 	const times = 4
 	switch call.Collective {
 	case schedule.CollectiveBcast, schedule.CollectiveReduce, schedule.CollectiveGather, schedule.CollectiveScatter:
@@ -199,8 +241,34 @@ func predict(n cost.Network, call schedule.Call) (float64, error) {
 	return longest.Seconds() * 1e6, nil
 }
 
+// foretell has the simulator say what each algorithm takes, of each round from what the ranks
+// found out in it: from one to the next a machine may be slower, and its cores farther apart.
+func (s *survey) foretell(r *Result) error {
+	algorithms := r.planned()
+	predicted := make([]Series, len(algorithms))
+	for round := range r.Weft {
+		n, err := s.estimate(r.around.round(round), r.Bytes)
+		if err != nil {
+			return err
+		}
+		for i, a := range algorithms {
+			took, err := r.predict(n, a.Name)
+			if err != nil {
+				return err
+			}
+			predicted[i] = append(predicted[i], took)
+		}
+	}
+	for i := range algorithms {
+		a := &algorithms[i]
+		a.Predicted, a.Ratio = predicted[i].Median(), Series(bench.Ratios(predicted[i], a.Weft)).Median()
+		a.Calibrating = s.calibrates(r, a.Name)
+	}
+	return nil
+}
+
 // predict is what the simulator says of a call by an algorithm.
-func (s *survey) predict(r *Result, algorithm string) (float64, error) {
+func (r *Result) predict(n cost.Network, algorithm string) (float64, error) {
 	kind, err := schedule.ParseCollective(r.Collective)
 	if err != nil {
 		return 0, err
@@ -210,10 +278,6 @@ func (s *survey) predict(r *Result, algorithm string) (float64, error) {
 		return 0, err
 	}
 	if call.Algorithm, err = schedule.ParseAlgorithm(algorithm); err != nil {
-		return 0, err
-	}
-	n, err := s.estimate(r)
-	if err != nil {
 		return 0, err
 	}
 	return predict(n, call)

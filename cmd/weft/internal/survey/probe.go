@@ -38,21 +38,25 @@ func (p *probing) note(samples []bench.Sample) {
 	}
 }
 
-// addNetwork has two ranks find out what the network is like.
-func (p *probing) addNetwork(network []Probe, simulate bool) {
+// addNetwork has two ranks of so many find out what the network is like.
+func (p *probing) addNetwork(network []Probe, ranks int, simulate bool) {
+	add := func(series *Series, c job.Case) {
+		c.Pair = ranks > 2
+		p.add(series, c)
+	}
 	for i := range network {
 		one := &network[i]
-		p.add(&one.Message, job.Case{Work: job.PingPong, Bytes: one.Bytes})
-		p.add(&one.Combine, job.Case{Work: job.Combine, Bytes: one.Bytes})
-		p.add(&one.Copy, job.Case{Work: job.Copy, Bytes: one.Bytes})
+		add(&one.Message, job.Case{Work: job.PingPong, Bytes: one.Bytes})
+		add(&one.Combine, job.Case{Work: job.Combine, Bytes: one.Bytes})
+		add(&one.Copy, job.Case{Work: job.Copy, Bytes: one.Bytes})
 		if !simulate {
 			continue
 		}
-		p.add(&one.Exchange, job.Case{Work: schedule.CollectiveAllgather.String(), Algorithm: schedule.Direct, Bytes: one.Bytes})
-		p.add(&one.Put, job.Case{Work: schedule.CollectiveBcast.String(), Algorithm: schedule.Tree, Bytes: one.Bytes})
+		add(&one.Exchange, job.Case{Work: schedule.CollectiveAllgather.String(), Algorithm: schedule.Direct, Bytes: one.Bytes})
+		add(&one.Put, job.Case{Work: schedule.CollectiveBcast.String(), Algorithm: schedule.Tree, Bytes: one.Bytes})
 		if one.Bytes == short {
-			p.add(&one.Empty, job.Case{Work: job.Empty})
-			p.add(&one.Stream, job.Case{Work: job.Stream, Bytes: one.Bytes})
+			add(&one.Empty, job.Case{Work: job.Empty})
+			add(&one.Stream, job.Case{Work: job.Stream, Bytes: one.Bytes})
 		}
 	}
 }
@@ -74,7 +78,7 @@ var crowdExchanges = []schedule.Algorithm{schedule.Direct, schedule.Bruck}
 // probe has two ranks find out what the network is like, in a job of their own.
 func (s *survey) probe(ctx context.Context) error {
 	var p probing
-	p.addNetwork(s.report.Network, s.Simulate)
+	p.addNetwork(s.report.Network, 2, false)
 	samples, err := s.ranks(2, len(p.cases)).Measure(ctx, p.cases)
 	switch {
 	case ctx.Err() != nil:
@@ -99,11 +103,8 @@ func (s *survey) newNetwork() (network []Probe) {
 // and by what memory they have; so calls are predicted from what is true of their own.
 func (s *survey) surround(groups [][]*Result) {
 	for _, group := range groups {
-		around := &Surroundings{Collective: group[0].Collective, Ranks: group[0].Ranks}
-		switch {
-		case around.Ranks == 2:
-			around.Network = s.newNetwork()
-		case around.Ranks > runtime.NumCPU():
+		around := &Surroundings{Collective: group[0].Collective, Ranks: group[0].Ranks, Network: s.newNetwork()}
+		if around.Ranks > runtime.NumCPU() {
 			around.Crowd = s.newCrowd(around.Ranks)
 		}
 		s.report.Surroundings = append(s.report.Surroundings, around)
@@ -169,4 +170,23 @@ func rate(bytes int, micros float64) float64 {
 
 func duration(micros float64) time.Duration {
 	return time.Duration(max(micros, 0) * float64(time.Microsecond))
+}
+
+// round is what was found out in one of them.
+func (a *Surroundings) round(i int) *Surroundings {
+	one := &Surroundings{Collective: a.Collective, Ranks: a.Ranks}
+	for _, p := range a.Network {
+		one.Network = append(one.Network, Probe{
+			Bytes: p.Bytes, Message: p.Message.round(i), Combine: p.Combine.round(i), Copy: p.Copy.round(i),
+			Exchange: p.Exchange.round(i), Put: p.Put.round(i), Empty: p.Empty.round(i), Stream: p.Stream.round(i),
+		})
+	}
+	if a.Crowd == nil {
+		return one
+	}
+	one.Crowd = &Crowd{Barrier: a.Crowd.Barrier.round(i), Short: a.Crowd.Short.round(i)}
+	for _, e := range a.Crowd.Exchanges {
+		one.Crowd.Exchanges = append(one.Crowd.Exchanges, Exchange{Bytes: e.Bytes, Direct: e.Direct.round(i), Bruck: e.Bruck.round(i)})
+	}
+	return one
 }

@@ -56,8 +56,8 @@ type Probe struct {
 	Stream   Series `json:"stream_us,omitempty"`
 }
 
-// Surroundings are what the ranks of one job found out about the network, for the simulation,
-// after they made the calls of a collective: two ranks each by themselves, and those that
+// Surroundings are what the ranks of a job found out about the network, for the simulation,
+// after they made the calls of a collective: two of them by themselves, and all that
 // share cores together.
 type Surroundings struct {
 	Collective string  `json:"collective"`
@@ -137,9 +137,12 @@ type Comparison struct {
 // Algorithm is what a call takes by an algorithm: as it was measured, by round, and as the
 // simulator says, if that was asked for.
 type Algorithm struct {
-	Name      string  `json:"name"`
-	Weft      Series  `json:"weft_us,omitempty"`
+	Name string `json:"name"`
+	Weft Series `json:"weft_us,omitempty"`
+	// Predicted is the median of what the simulator says of each round, and Ratio that of
+	// what it says to what was measured there.
 	Predicted float64 `json:"predicted_us,omitempty"`
+	Ratio     float64 `json:"predicted_ratio,omitempty"`
 	// Calibrating: what the simulator knows of the network is from calls like this one.
 	Calibrating bool `json:"calibrating,omitempty"`
 }
@@ -171,15 +174,12 @@ func (s Series) Median() float64 {
 	return bench.Median(s)
 }
 
-// usual is what something short takes that the machine does not keep from being done: in some
-// rounds two processes meet so that each is in the way of the other all the time, and it takes
-// two or three times as long. It is the first quartile.
-func (s Series) usual() float64 {
-	if len(s) == 0 {
-		return 0
+// round is the value of one round, or nothing.
+func (s Series) round(i int) Series {
+	if i >= len(s) {
+		return nil
 	}
-	sorted := slices.Sorted(slices.Values(s))
-	return sorted[(len(sorted)-1)/4]
+	return s[i : i+1]
 }
 
 // within is how far the simulator may be off.
@@ -187,8 +187,7 @@ const within = 0.3
 
 // near says whether a prediction is good.
 func (a Algorithm) near() bool {
-	r := a.Predicted / a.Weft.Median()
-	return r >= 1-within && r <= 1+within
+	return a.Ratio >= 1-within && a.Ratio <= 1+within
 }
 
 // judge is nil without predictions.

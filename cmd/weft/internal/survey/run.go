@@ -169,7 +169,7 @@ func (s *survey) measureOpenMPI(ctx context.Context, group []*Result) error {
 func (s *survey) measureWeft(ctx context.Context, group []*Result) error {
 	var p probing
 	if around := group[0].around; around != nil {
-		p.addNetwork(around.Network, true)
+		p.addNetwork(around.Network, around.Ranks, true)
 		if around.Crowd != nil {
 			p.addCrowd(around.Crowd)
 		}
@@ -274,14 +274,8 @@ func (s *survey) conclude() {
 			r.Failure = err.Error()
 		}
 		if s.Simulate {
-			algorithms := r.planned()
-			for i := range algorithms {
-				a := &algorithms[i]
-				var err error
-				if a.Predicted, err = s.predict(r, a.Name); err != nil {
-					r.Failure = err.Error()
-				}
-				a.Calibrating = s.calibrates(r, a.Name)
+			if err := s.foretell(r); err != nil {
+				r.Failure = err.Error()
 			}
 		}
 	}

@@ -245,7 +245,7 @@ func TestReport(t *testing.T) {
 			{
 				Collective: "bcast", Ranks: 2, Bytes: 1 << 20, Algorithm: "tree", Weft: weft,
 				OpenMPI: compare(weft, Series{5, 5, 4, 3, 10}), Bound: compare(weft, Series{5, 5, 5, 5, 5}),
-				Algorithms: []Algorithm{{Name: "tree", Weft: weft, Predicted: 12.9, Calibrating: true}, {Name: "scatter-allgather", Weft: weft, Predicted: 13.1}},
+				Algorithms: []Algorithm{{Name: "tree", Weft: weft, Predicted: 12.9, Ratio: 1.29, Calibrating: true}, {Name: "scatter-allgather", Weft: weft, Predicted: 13.1, Ratio: 1.31}},
 			},
 			{Collective: "gather", Ranks: 2, Bytes: 8, Algorithm: "binomial", Failure: "no such thing"},
 			{Collective: "gather", Ranks: 2, Bytes: 4096, Algorithm: "binomial", Failure: "no such thing"},
@@ -302,25 +302,26 @@ func TestPredictions(t *testing.T) {
 		{Bytes: 1e6, Message: same(202), Combine: same(200), Copy: same(100), Exchange: same(3.5 + 100 + 2 + 5 + 200)},
 	}
 	s := &survey{Config: Config{Provider: "shm"}, report: &Report{Network: network}}
-	around := &Surroundings{Network: network}
-	r := &Result{Collective: "barrier", Ranks: 2, around: around}
-	got, err := s.predict(r, "dissemination")
-	require.NoError(t, err)
-	require.InDelta(t, 3.5, got, 0.01, "it is an exchange of nothing")
-	r = &Result{Collective: "allgather", Ranks: 2, Bytes: 1e6, around: around}
-	got, err = s.predict(r, "direct")
-	require.NoError(t, err)
-	require.InDelta(t, 310.5, got, 1)
-	require.NoError(t, err)
-	// What is not known of the ranks of a job is as it is for two others.
-	e, err := s.estimate(&Result{Ranks: 4, Bytes: 1e6, around: &Surroundings{}})
+	around := &Surroundings{Ranks: 2, Network: network}
+	predicted := func(r *Result, algorithm string) float64 {
+		n, err := s.estimate(around, r.Bytes)
+		require.NoError(t, err)
+		took, err := r.predict(n, algorithm)
+		require.NoError(t, err)
+		return took
+	}
+	require.InDelta(t, 3.5, predicted(&Result{Collective: "barrier", Ranks: 2}, "dissemination"), 0.01, "it is an exchange of nothing")
+	r := &Result{Collective: "allgather", Ranks: 2, Bytes: 1e6}
+	require.InDelta(t, 310.5, predicted(r, "direct"), 1)
+	// Among more ranks it is as two of them find it.
+	e, err := s.estimate(&Surroundings{Ranks: 4, Network: network}, 1e6)
 	require.NoError(t, err)
 	require.InEpsilon(t, 5e9, e.LocalBandwidth, 0.01)
 	require.Equal(t, 4, e.RanksPerNode)
 	require.Zero(t, e.LocalAlone)
 	// One that puts alone is twice as fast: it takes 100 us, and what the call takes without data.
 	network[1].Put = same(100 + 5)
-	e, err = s.estimate(&Result{Ranks: 2, Bytes: 1e6, around: around})
+	e, err = s.estimate(around, 1e6)
 	require.NoError(t, err)
 	require.InEpsilon(t, 1e10, e.LocalAlone, 0.05)
 	r.Weft = same(600)
@@ -328,20 +329,55 @@ func TestPredictions(t *testing.T) {
 	require.NoError(t, err)
 	require.InDelta(t, 202, bounds[0], 0.01)
 	require.Len(t, bounds, 5)
-	_, err = s.predict(r, "binomial")
+	_, err = r.predict(e, "binomial")
 	require.Error(t, err)
 	// Nothing that was measured may be too little.
 	network[1].Exchange, network[0].Stream = same(1), same(0)
-	got, err = s.predict(r, "ring")
-	require.NoError(t, err)
-	require.Positive(t, got)
+	require.Positive(t, predicted(r, "ring"))
 }
 
-// Of something short it is not the middle, which may be of two ranks in each other's way.
-func TestUsualOfSeries(t *testing.T) {
-	require.InDelta(t, 2, Series{9, 2, 8, 1, 7}.usual(), 0)
-	require.InDelta(t, 3, Series{3}.usual(), 0)
-	require.Zero(t, Series{}.usual())
+// Each round is predicted from what was found out in it.
+func TestPredictionsOfRounds(t *testing.T) {
+	slower := Series{1, 2, 1, 3, 3}
+	series := func(v float64) (all Series) {
+		for _, by := range slower {
+			all = append(all, v*by)
+		}
+		return all
+	}
+	s := &survey{Config: Config{Provider: "shm"}}
+	r := &Result{
+		Collective: "barrier", Ranks: 2, Weft: series(4), Algorithms: []Algorithm{{Name: "dissemination", Weft: series(4)}},
+		around: &Surroundings{Ranks: 2, Network: []Probe{{
+			Bytes: short, Message: series(2), Combine: series(0.01), Copy: series(0.01),
+			Exchange: series(4), Put: series(2), Empty: series(0.5), Stream: series(1.5),
+		}}},
+	}
+	require.NoError(t, s.foretell(r))
+	a := r.Algorithms[0]
+	require.InDelta(t, 1, a.Ratio, 0.01)
+	require.InDelta(t, 8, a.Predicted, 0.1)
+	// One odd round says little, of whatever it is.
+	r.around.Network[0].Exchange[0] = 100
+	require.NoError(t, s.foretell(r))
+	require.InDelta(t, 1, r.Algorithms[0].Ratio, 0.01)
+	require.Equal(t, 5, len(r.around.Network[0].Exchange))
+}
+
+func TestPlacements(t *testing.T) {
+	require.Equal(t, [][]int{nil}, placements(2, 2))
+	require.ElementsMatch(t, [][]int{{0, 1, 0, 1}, {0, 0, 1, 1}, {0, 1, 1, 0}}, placements(4, 2), "all that there are")
+	require.Equal(t, [][]int{{0, 0, 0}}, placements(3, 1))
+	for _, way := range placements(17, 4) {
+		require.Len(t, way, 17)
+		on := make([]int, 4)
+		for _, core := range way {
+			on[core]++
+		}
+		require.ElementsMatch(t, []int{4, 4, 4, 5}, on)
+	}
+	require.Len(t, placements(17, 4), 6)
+	require.Equal(t, placements(17, 4), placements(17, 4), "a prediction is the same each time")
 }
 
 // Predictions of what the simulator was told count apart.

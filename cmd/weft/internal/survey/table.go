@@ -110,7 +110,7 @@ func (r *Report) printAlgorithms(w io.Writer) error {
 					if a.Calibrating {
 						verdict += ", calibrating"
 					}
-					cells = append(cells, figure(a.Predicted), fmt.Sprintf("%.2f", a.Predicted/a.Weft.Median()), verdict)
+					cells = append(cells, figure(a.Predicted), fmt.Sprintf("%.2f", a.Ratio), verdict)
 				} else if predictions != nil {
 					cells = append(cells, "-", "-", "")
 				}
