@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"runtime"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/weft-go/weft/collective/schedule"
 	"github.com/weft-go/weft/comm"
+	"github.com/weft-go/weft/fabric"
 	"github.com/weft-go/weft/internal/jobtest"
 	"github.com/weft-go/weft/internal/testenv"
 )
@@ -37,6 +39,8 @@ type campaign struct {
 	Seed     uint64
 	Seconds  int  // at most
 	Wordless bool // see silence
+	// Modes, if not nil, are those that a device of each rank's own may ask of memory and keys.
+	Modes *fabric.MemoryMode
 }
 
 // sample is the campaign of every run of the tests.
@@ -47,18 +51,23 @@ var sample = campaign{
 // soaking says that the whole is asked for.
 func soaking() bool { return os.Getenv("SOAK_RANKS") != "" }
 
-// asked is the campaign that is asked for, and the numbers of ranks.
-func asked(t *testing.T, provider string) (ranks []int, c campaign) {
-	c = sample
-	switch {
-	case soaking():
-	case provider == "sockets":
+// of is the campaign of a provider, by so many ranks.
+func (c campaign) of(provider string) (ranks int, _ campaign) {
+	if provider == "sockets" {
 		// Its threads, two for each rank, share few cores here.
 		c.Sizes, c.Subjects, c.Calls = []int{8, 300_000}, nil, 50
-		return []int{3}, c
-	default:
-		return []int{4}, c
+		return 3, c
 	}
+	return 4, c
+}
+
+// asked is the campaign that is asked for, and the numbers of ranks.
+func asked(t *testing.T, provider string) (ranks []int, c campaign) {
+	if !soaking() {
+		size, c := sample.of(provider)
+		return []int{size}, c
+	}
+	c = sample
 	c.Sizes = numbers(t, "SOAK_SIZES", c.Sizes)
 	c.Subjects = numbers(t, "SOAK_SUBJECTS", c.Subjects)
 	c.Calls = testenv.Setting(t, "SOAK_CALLS", c.Calls, strconv.Atoi)
@@ -121,6 +130,66 @@ func TestProcesses(t *testing.T) {
 	})
 }
 
+// What a provider asks of memory and keys is less if it need not be as much: remote memory then
+// goes by offsets, and not by addresses. Every way that a provider has is tried that a job does
+// not come to by itself.
+func TestMemoryModes(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		ranks, c := sample.of(provider)
+		choice, err := fabric.Choose(preference(provider))
+		require.NoError(t, err)
+		known := []fabric.MemoryMode{choice.Info.MemoryMode()}
+		bits := []fabric.MemoryMode{fabric.LocalRegistration, fabric.VirtualAddresses, fabric.AllocatedMemory, fabric.ProviderKeys}
+		for chosen := range 1 << len(bits) {
+			var may fabric.MemoryMode
+			for i, bit := range bits {
+				if chosen>>i&1 == 1 {
+					may |= bit
+				}
+			}
+			infos, err := fabric.Discover(deviceHints(choice.Info.Provider(), may))
+			if errors.Is(err, fabric.ErrNotFound) {
+				continue
+			}
+			require.NoError(t, err)
+			if mode := infos[0].MemoryMode(); !slices.Contains(known, mode) {
+				known = append(known, mode)
+				c.Modes = &mode
+				t.Run(mode.String(), func(t *testing.T) { c.run(t, provider, ranks) })
+			}
+		}
+		t.Logf("%s asks for %v", provider, known)
+	})
+}
+
+func preference(provider string) fabric.Preference {
+	return fabric.Preference{Providers: []string{provider}, Require: true, Wanted: fabric.RemoteMemory, Logger: slog.New(slog.DiscardHandler)}
+}
+
+// deviceHints are for a device of a rank.
+func deviceHints(provider string, modes fabric.MemoryMode) fabric.Hints {
+	return fabric.Hints{
+		Provider: provider, Endpoint: fabric.ReliableDatagram, MemoryMode: modes, OrderedSends: true, OneThread: true,
+		Capabilities: fabric.Messages | fabric.TaggedMessages | fabric.SourceAddress | fabric.RemoteMemory,
+	}
+}
+
+// openDevice is a device that asks for exactly so much.
+func openDevice(provider string, modes fabric.MemoryMode) (*fabric.Port, error) {
+	choice, err := fabric.Choose(preference(provider))
+	if err != nil {
+		return nil, err
+	}
+	infos, err := fabric.Discover(deviceHints(choice.Info.Provider(), modes))
+	if err != nil {
+		return nil, err
+	}
+	if got := infos[0].MemoryMode(); got != modes {
+		return nil, fmt.Errorf("%s asks for %v, not %v", provider, got, modes)
+	}
+	return fabric.OpenPort(infos[0], fabric.PortConfig{})
+}
+
 // run runs a job of so many ranks.
 func (c campaign) run(t *testing.T, provider string, size int) {
 	begin := time.Now()
@@ -170,12 +239,8 @@ func (c campaign) pantry(size int) int {
 	return max(least, min(3*slices.Max(c.Sizes), most/size))
 }
 
-// playCampaign is a rank's part.
-func playCampaign(world *comm.Comm, words string) error {
-	var c campaign
-	if err := json.Unmarshal([]byte(words), &c); err != nil {
-		return err
-	}
+// play is a rank's part.
+func (c campaign) play(world *comm.Comm) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(c.Seconds)*time.Second)
 	defer cancel()
 	other, err := world.Dup(ctx)

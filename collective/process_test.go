@@ -2,6 +2,7 @@ package collective
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 
@@ -20,10 +21,21 @@ func playRank(p jobtest.Part) error {
 	if err != nil {
 		return err
 	}
-	world, err := comm.Open(ctx, comm.Config{
-		Rank: p.Rank, Size: p.Size, Exchange: job.Exchange, Logger: quiet,
-		Engine: &efa.Config{Providers: []string{p.Provider}, Require: true, Logger: quiet, PeerTimeout: peerTimeout},
-	})
+	engine := &efa.Config{Providers: []string{p.Provider}, Require: true, Logger: quiet, PeerTimeout: peerTimeout}
+	var c campaign
+	if p.Words[0] == "campaign" {
+		if err := json.Unmarshal([]byte(p.Words[1]), &c); err != nil {
+			return err
+		}
+	}
+	if c.Modes != nil {
+		device, err := openDevice(p.Provider, *c.Modes)
+		if err != nil {
+			return err
+		}
+		engine.Device = device
+	}
+	world, err := comm.Open(ctx, comm.Config{Rank: p.Rank, Size: p.Size, Exchange: job.Exchange, Logger: quiet, Engine: engine})
 	if err != nil {
 		return err
 	}
@@ -32,7 +44,7 @@ func playRank(p jobtest.Part) error {
 		return err
 	}
 	if p.Words[0] == "campaign" {
-		return errors.Join(playCampaign(world, p.Words[1]), world.Close())
+		return errors.Join(c.play(world), world.Close())
 	}
 	err = playDeath(ctx, world, p.Words[1])
 	var lost *comm.RankError
