@@ -16,6 +16,9 @@ import (
 type Info struct {
 	raw cgo.Info
 	a   cgo.Attributes
+	// offered: libfabric has put a connection into it, of which one endpoint can be
+	// made, once; that is for the ConnectionRequest to see to.
+	offered bool
 }
 
 // newInfo owns what libfabric allocated.
@@ -24,6 +27,13 @@ func newInfo(raw cgo.Info) *Info {
 	// An Info is plain memory that nothing has to close in order.
 	runtime.AddCleanup(i, func(r cgo.Info) { r.Free() }, raw)
 	return i
+}
+
+// fillIn has the info of a request say where it comes from, which sockets leaves out.
+func (i *Info) fillIn(of *Info) {
+	if i.a.Provider == "" {
+		i.a.Provider, i.a.APIVersion, i.a.Fabric = of.a.Provider, of.a.APIVersion, of.a.Fabric
+	}
 }
 
 // efaInfo is for the efa provider, which changes memory that its threads share when it is

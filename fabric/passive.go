@@ -146,6 +146,10 @@ func (p *PassiveEndpoint) Name() ([]byte, error) {
 // request makes a request of an event about p, which may be closed already, or
 // nil.
 func (p *PassiveEndpoint) request(i *Info, data []byte) *ConnectionRequest {
+	i.offered = true
+	if p != nil {
+		i.fillIn(p.info)
+	}
 	r := &ConnectionRequest{Data: data, info: i, passive: p}
 	if p == nil {
 		r.decided.Store(true)
