@@ -96,21 +96,10 @@ func (e *Endpoint) closed() bool { return e.users.Load()&closedBit != 0 }
 //
 // Implements: int fi_endpoint(...)
 func (d *Domain) OpenEndpointFor(i *Info) (*Endpoint, error) {
-	if detail := i.wrong(); detail != "" {
+	if detail := i.wrong(d.provider); detail != "" {
 		return nil, d.invalid("fi_endpoint", detail)
 	}
 	return d.openEndpoint(i)
-}
-
-// wrong says why no endpoint can be opened with an info, or "".
-func (i *Info) wrong() string {
-	switch {
-	case i == nil:
-		return "no info"
-	case i.offered:
-		return "the info is that of a connection request, which opens its own endpoint; others take an info of Discover"
-	}
-	return ""
 }
 
 func (d *Domain) openEndpoint(i *Info) (*Endpoint, error) {

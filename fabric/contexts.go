@@ -133,7 +133,7 @@ func (d *Domain) OpenScalableEndpoint(i *Info) (*ScalableEndpoint, error) {
 		return nil, err
 	}
 	defer d.leave()
-	if detail := i.wrong(); detail != "" {
+	if detail := i.wrong(d.provider); detail != "" {
 		return nil, d.invalid(op, detail)
 	}
 	limits := i.Limits()

@@ -40,7 +40,10 @@ func (f *Fabric) OpenPassiveEndpoint(i *Info) (*PassiveEndpoint, error) {
 		return nil, err
 	}
 	defer f.leave()
-	if i == nil || i.Endpoint() != Connected || len(i.a.Source) == 0 {
+	if detail := i.wrong(f.provider); detail != "" {
+		return nil, f.invalid(op, detail)
+	}
+	if i.Endpoint() != Connected || len(i.a.Source) == 0 {
 		// sockets and tcp read the source without a look.
 		return nil, f.invalid(op, "it takes an info of the connected type with a source (Hints.Endpoint, Hints.Source)")
 	}
