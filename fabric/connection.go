@@ -96,9 +96,13 @@ func (e *Endpoint) closed() bool { return e.users.Load()&closedBit != 0 }
 //
 // Implements: int fi_endpoint(...)
 func (d *Domain) OpenEndpointFor(i *Info) (*Endpoint, error) {
-	if i == nil {
-		return nil, d.invalid("fi_endpoint", "no info")
+	if detail := i.wrong(d.provider); detail != "" {
+		return nil, d.invalid("fi_endpoint", detail)
 	}
+	return d.openEndpoint(i)
+}
+
+func (d *Domain) openEndpoint(i *Info) (*Endpoint, error) {
 	if err := d.enter(); err != nil {
 		return nil, err
 	}
@@ -150,7 +154,7 @@ func (e *Endpoint) Connect(address, data []byte) error {
 			// What sockets says of whatever keeps it from connecting.
 			return &Error{Op: op, Provider: e.provider, Errno: Errno(syscall.ECONNREFUSED), Detail: "sockets does not say why it could not connect"}
 		}
-		return err
+		return e.brokenOff(err)
 	})
 }
 
@@ -165,7 +169,28 @@ func (e *Endpoint) Accept(data []byte) error {
 			return e.invalid(op, "the endpoint was not opened with a connection request")
 		}
 		return nil
-	}, data, func() error { return fail(op, e.provider, int(e.raw.Accept(data))) })
+	}, data, func() error { return e.brokenOff(fail(op, e.provider, int(e.raw.Accept(data)))) })
+}
+
+// brokenOff is the error of a call that found its peer gone: of sockets, EIO.
+func (e *Endpoint) brokenOff(err error) error {
+	if errors.Is(err, syscall.EIO) && core(e.provider) == "sockets" {
+		return &Error{Op: err.(*Error).Op, Provider: e.provider, Errno: Errno(syscall.ECONNABORTED), Detail: "the peer has ended it"}
+	}
+	return err
+}
+
+// failed changes the error of a connection that was not there yet to what it can be. To a
+// peer that hangs up, tcp and net give the code of whatever failed last on their thread,
+// which may be that of an argument.
+func (c *connection) failed(e *Error) {
+	name := core(e.Provider)
+	if c.stage.Load() != connecting || name != "tcp" && name != "net" ||
+		errors.Is(e, ErrUnreachable) || errors.Is(e, syscall.ENOPROTOOPT) {
+		return
+	}
+	e.Detail = "the peer has ended it, and " + name + " says: " + e.Errno.Error()
+	e.Errno = Errno(syscall.ECONNABORTED)
 }
 
 // connects checks what Connect and Accept have in common.

@@ -103,3 +103,50 @@ func TestPassiveEndpointNeedsSource(t *testing.T) {
 		require.ErrorIs(t, err, fabric.ErrInvalid)
 	})
 }
+
+// What libfabric has put into the info of a request is there for one endpoint: sockets would
+// free it with each, and tcp look at what is freed.
+func TestInfoOfRequestIsForItsEndpoint(t *testing.T) {
+	eachConnected(t, func(t *testing.T, x *exchangeOffice) {
+		_, address := x.listen(t)
+		a := x.caller(t)
+		require.NoError(t, a.e.Connect(address, nil))
+		r := x.request(t)
+		again, err := r.Info().WithContexts(1, 1)
+		require.NoError(t, err)
+		for _, info := range []*fabric.Info{r.Info(), again} {
+			require.Equal(t, x.info.Provider(), info.Provider())
+			require.Equal(t, x.info.Fabric(), info.Fabric())
+			require.Equal(t, x.info.APIVersion(), info.APIVersion())
+		}
+		d, err := x.fabric.OpenDomain(r.Info())
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, d.Close()) })
+		refused := func() {
+			t.Helper()
+			for _, info := range []*fabric.Info{r.Info(), again} {
+				_, err := x.domain.OpenEndpointFor(info)
+				require.ErrorIs(t, err, fabric.ErrInvalid)
+				_, err = x.domain.OpenScalableEndpoint(info)
+				require.ErrorIs(t, err, fabric.ErrInvalid)
+			}
+			_, err := d.OpenEndpoint()
+			require.ErrorIs(t, err, fabric.ErrInvalid)
+		}
+		refused()
+		_, err = r.OpenEndpoint(nil)
+		require.ErrorIs(t, err, fabric.ErrInvalid)
+		e, err := r.OpenEndpoint(d)
+		require.NoError(t, err)
+		y := &exchangeOffice{info: x.info, fabric: x.fabric, domain: d, events: x.events}
+		b := y.enable(t, e)
+		refused()
+		require.NoError(t, b.e.Accept(nil))
+		x.connected(t, a)
+		x.connected(t, b)
+		other, err := d.OpenEndpointFor(x.info)
+		require.NoError(t, err)
+		require.NoError(t, y.enable(t, other).e.Connect(address, nil))
+		require.NoError(t, x.request(t).Reject(nil))
+	})
+}

@@ -22,7 +22,10 @@ func (i *Info) WithContexts(send, receive uint64) (*Info, error) {
 		return nil, fail("fi_dupinfo", i.Provider(), int(code))
 	}
 	raw.SetContexts(send, receive)
-	return newInfo(raw), nil
+	other := newInfo(raw)
+	other.offered = i.offered
+	other.fillIn(i)
+	return other, nil
 }
 
 // Context is one direction of an endpoint that consists of several
@@ -130,8 +133,8 @@ func (d *Domain) OpenScalableEndpoint(i *Info) (*ScalableEndpoint, error) {
 		return nil, err
 	}
 	defer d.leave()
-	if i == nil {
-		return nil, d.invalid(op, "no info")
+	if detail := i.wrong(d.provider); detail != "" {
+		return nil, d.invalid(op, detail)
 	}
 	limits := i.Limits()
 	if i.SendContexts() > limits.EndpointSendContexts || i.ReceiveContexts() > limits.EndpointReceiveContexts {

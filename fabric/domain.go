@@ -38,6 +38,9 @@ func (f *Fabric) OpenDomain(i *Info) (*Domain, error) {
 		return nil, err
 	}
 	defer f.leave()
+	if detail := i.foreign(f.provider); detail != "" {
+		return nil, f.invalid("fi_domain", detail)
+	}
 	raw, code := f.raw.OpenDomain(i.raw)
 	if code != 0 {
 		return nil, fail("fi_domain", i.Provider(), int(code))

@@ -212,6 +212,7 @@ func (q *EventQueue) next() (p pendingEvent, ok bool, err error) {
 			group.settle(e)
 		}
 		if endpoint != nil {
+			endpoint.connection.failed(e)
 			endpoint.connection.end()
 			p.err = &ConnectionError{Endpoint: endpoint, Data: b.Bytes(), Err: e}
 		}

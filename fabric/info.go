@@ -12,10 +12,14 @@ import (
 
 // Info is one way to communicate that libfabric offers (fi_info): a provider, a
 // network, an interface and a type of endpoint, with all that they can do. It is
-// immutable and may be used from any goroutine. There is nothing to close.
+// immutable and may be used from any goroutine. There is nothing to close. What is
+// open of one provider refuses the infos of others, with [ErrInvalid].
 type Info struct {
 	raw cgo.Info
 	a   cgo.Attributes
+	// offered: libfabric has put a connection into it, of which one endpoint can be
+	// made, once; that is for the ConnectionRequest to see to.
+	offered bool
 }
 
 // newInfo owns what libfabric allocated.
@@ -24,6 +28,37 @@ func newInfo(raw cgo.Info) *Info {
 	// An Info is plain memory that nothing has to close in order.
 	runtime.AddCleanup(i, func(r cgo.Info) { r.Free() }, raw)
 	return i
+}
+
+// fillIn has the info of a request say where it comes from, which sockets leaves out.
+func (i *Info) fillIn(of *Info) {
+	if i.a.Provider == "" {
+		i.a.Provider, i.a.APIVersion, i.a.Fabric = of.a.Provider, of.a.APIVersion, of.a.Fabric
+	}
+}
+
+// foreign says why an info is none for what is open of a provider, or "". Providers do not
+// look: sockets takes those of any other, also for a domain, which weft would then deal with
+// as with the other's, and shm dies of SIGSEGV.
+func (i *Info) foreign(provider string) string {
+	switch {
+	case i == nil:
+		return "no info"
+	case i.Provider() != provider:
+		return "the info is of another provider, " + i.Provider()
+	}
+	return ""
+}
+
+// wrong says why no endpoint can be opened with an info, or "".
+func (i *Info) wrong(provider string) string {
+	if detail := i.foreign(provider); detail != "" {
+		return detail
+	}
+	if i.offered {
+		return "the info is that of a connection request, which opens its own endpoint; others take an info of Discover"
+	}
+	return ""
 }
 
 // efaInfo is for the efa provider, which changes memory that its threads share when it is

@@ -209,3 +209,40 @@ func TestNamesWithZeroBytes(t *testing.T) {
 		require.ErrorContains(t, err, "zero byte")
 	})
 }
+
+// What is open of one provider takes no info of another: sockets would, and shm ends the
+// process.
+func TestInfoOfAnotherProvider(t *testing.T) {
+	var all []*fabric.Info
+	for _, provider := range append(testenv.Providers(), "udp") {
+		for _, kind := range []fabric.EndpointType{fabric.Connected, fabric.ReliableDatagram, fabric.Datagram} {
+			infos, err := fabric.Discover(fabric.Hints{Provider: provider, Endpoint: kind, MemoryMode: everyMemoryMode, Source: sourceOn(provider)})
+			if err == nil {
+				all = append(all, infos[0])
+			}
+		}
+	}
+	for _, own := range all {
+		t.Run(own.Provider()+" "+own.Endpoint().String(), func(t *testing.T) {
+			f, d := partsOf(t, own)
+			q := queueOf(t, d, 8)
+			for _, other := range append(all, nil) {
+				if other != nil && other.Provider() == own.Provider() {
+					continue
+				}
+				_, err := f.OpenDomain(other)
+				require.ErrorIs(t, err, fabric.ErrInvalid)
+				_, err = f.OpenPassiveEndpoint(other)
+				require.ErrorIs(t, err, fabric.ErrInvalid)
+				_, err = d.OpenEndpointFor(other)
+				require.ErrorIs(t, err, fabric.ErrInvalid)
+				_, err = d.OpenScalableEndpoint(other)
+				require.ErrorIs(t, err, fabric.ErrInvalid)
+				_, err = d.OpenSharedSend(other)
+				require.ErrorIs(t, err, fabric.ErrInvalid)
+				_, err = d.OpenSharedReceive(other, q)
+				require.ErrorIs(t, err, fabric.ErrInvalid)
+			}
+		})
+	}
+}

@@ -40,7 +40,10 @@ func (f *Fabric) OpenPassiveEndpoint(i *Info) (*PassiveEndpoint, error) {
 		return nil, err
 	}
 	defer f.leave()
-	if i == nil || i.Endpoint() != Connected || len(i.a.Source) == 0 {
+	if detail := i.wrong(f.provider); detail != "" {
+		return nil, f.invalid(op, detail)
+	}
+	if i.Endpoint() != Connected || len(i.a.Source) == 0 {
 		// sockets and tcp read the source without a look.
 		return nil, f.invalid(op, "it takes an info of the connected type with a source (Hints.Endpoint, Hints.Source)")
 	}
@@ -146,6 +149,10 @@ func (p *PassiveEndpoint) Name() ([]byte, error) {
 // request makes a request of an event about p, which may be closed already, or
 // nil.
 func (p *PassiveEndpoint) request(i *Info, data []byte) *ConnectionRequest {
+	i.offered = true
+	if p != nil {
+		i.fillIn(p.info)
+	}
 	r := &ConnectionRequest{Data: data, info: i, passive: p}
 	if p == nil {
 		r.decided.Store(true)

@@ -25,6 +25,8 @@ func (r *ConnectionRequest) decide() bool { return r.decided.CompareAndSwap(fals
 
 // Info describes the connection that is offered. A domain for it can be opened
 // with it; that of another connection of the same listener will do as well.
+// Endpoints for anything but requests are not opened with it, nor with a domain's
+// that was: that is ErrInvalid, and [Domain.OpenEndpointFor] takes another info.
 func (r *ConnectionRequest) Info() *Info { return r.info }
 
 // Passive is the endpoint that the request came to.
@@ -33,10 +35,19 @@ func (r *ConnectionRequest) Passive() *PassiveEndpoint { return r.passive }
 // OpenEndpoint makes the endpoint of the connection, to be enabled with
 // EnableWith and then to Accept.
 func (r *ConnectionRequest) OpenEndpoint(d *Domain) (*Endpoint, error) {
-	if err := r.take("fi_endpoint"); err != nil {
+	const op = "fi_endpoint"
+	if d == nil {
+		return nil, &Error{Op: op, Provider: r.info.Provider(), Errno: errnoInvalid, Detail: "no domain"}
+	}
+	if p := r.passive; p != nil && p.enter() == nil {
+		// It must not close meanwhile: the provider looks at it, and what fails here
+		// is for it to reject.
+		defer p.leave()
+	}
+	if err := r.take(op); err != nil {
 		return nil, err
 	}
-	e, err := d.OpenEndpointFor(r.info)
+	e, err := d.openEndpoint(r.info)
 	if err != nil {
 		// It may still be rejected.
 		r.decided.Store(false)

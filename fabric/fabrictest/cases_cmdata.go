@@ -13,6 +13,7 @@ var connectionDataCases = []named{
 	{"reject", reject},
 	{"refused port", refusedPort},
 	{"stranger", stranger},
+	{"not accepted", notAccepted},
 }
 
 // Data of every length goes along with a request, with its acceptance and with
@@ -84,6 +85,18 @@ func refusedPort(t *trial) {
 	errorIs(t, x.refused(t, address), fabric.ErrUnreachable)
 }
 
+// Who takes a request, and closes its endpoint in place of accepting, refuses it.
+func notAccepted(t *trial) {
+	x := openOffice(t)
+	_, address := x.listen(t)
+	a := x.caller(t)
+	noError(t, a.e.Connect(address, nil))
+	e, err := x.request(t).OpenEndpoint(x.domain)
+	noError(t, err)
+	noError(t, e.Close())
+	errorIs(t, x.failed(t, a), fabric.ErrUnreachable)
+}
+
 // What answers need not be of libfabric.
 func stranger(t *trial) {
 	x := openOffice(t)
@@ -93,9 +106,11 @@ func stranger(t *trial) {
 	for _, c := range []struct {
 		name  string
 		greet func(net.Conn)
+		is    error // nil: any
 	}{
-		{"closes", func(net.Conn) {}},
-		{"talks", func(c net.Conn) { _, _ = c.Write(bytes.Repeat([]byte{0xff}, 1<<12)) }},
+		{"closes", func(net.Conn) {}, fabric.ErrUnreachable},
+		{"says little", func(c net.Conn) { _, _ = c.Write([]byte{1}) }, fabric.ErrUnreachable},
+		{"talks", func(c net.Conn) { _, _ = c.Write(bytes.Repeat([]byte{0xff}, 1<<12)) }, nil},
 	} {
 		t.sub(c.name, func(t *trial) {
 			l, err := net.Listen("tcp4", net.JoinHostPort(t.host(), "0"))
@@ -114,7 +129,11 @@ func stranger(t *trial) {
 				noError(t, l.Close())
 				<-served
 			}()
-			anError(t, x.refused(t, sockaddr(l.Addr())))
+			failure := x.refused(t, sockaddr(l.Addr()))
+			anError(t, failure)
+			if c.is != nil {
+				errorIs(t, failure, c.is)
+			}
 		})
 	}
 }
