@@ -96,8 +96,8 @@ func (e *Endpoint) closed() bool { return e.users.Load()&closedBit != 0 }
 //
 // Implements: int fi_endpoint(...)
 func (d *Domain) OpenEndpointFor(i *Info) (*Endpoint, error) {
-	if i == nil {
-		return nil, d.invalid("fi_endpoint", "no info")
+	if err := i.there("fi_endpoint"); err != nil {
+		return nil, err
 	}
 	if err := d.enter(); err != nil {
 		return nil, err

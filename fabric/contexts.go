@@ -16,6 +16,9 @@ const SharedContext = ^uint64(0)
 // contexts: those of a scalable endpoint, or [SharedContext]. What a domain
 // allows is in its Limits.
 func (i *Info) WithContexts(send, receive uint64) (*Info, error) {
+	if err := i.there("fi_dupinfo"); err != nil {
+		return nil, err
+	}
 	raw, code := i.raw.Duplicate()
 	runtime.KeepAlive(i)
 	if code != 0 {
@@ -130,8 +133,8 @@ func (d *Domain) OpenScalableEndpoint(i *Info) (*ScalableEndpoint, error) {
 		return nil, err
 	}
 	defer d.leave()
-	if i == nil {
-		return nil, d.invalid(op, "no info")
+	if err := i.there(op); err != nil {
+		return nil, err
 	}
 	limits := i.Limits()
 	if i.SendContexts() > limits.EndpointSendContexts || i.ReceiveContexts() > limits.EndpointReceiveContexts {

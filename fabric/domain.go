@@ -38,6 +38,9 @@ func (f *Fabric) OpenDomain(i *Info) (*Domain, error) {
 		return nil, err
 	}
 	defer f.leave()
+	if err := i.there("fi_domain"); err != nil {
+		return nil, err
+	}
 	raw, code := f.raw.OpenDomain(i.raw)
 	if code != 0 {
 		return nil, fail("fi_domain", i.Provider(), int(code))

@@ -220,6 +220,17 @@ func (i *Info) String() string {
 	return i.raw.String()
 }
 
+// there refuses an info that is none: libfabric would look into it unchecked.
+func (i *Info) there(op string) error {
+	if err := available(op, ""); err != nil {
+		return err
+	}
+	if i == nil || i.raw == (cgo.Info{}) {
+		return &Error{Op: op, Errno: errnoInvalid, Detail: "it takes an info that Discover has returned"}
+	}
+	return nil
+}
+
 // core is the provider's name without utility layers.
 func core(provider string) string {
 	name, _, _ := strings.Cut(provider, ";")

@@ -15,6 +15,9 @@ type Fabric struct {
 //
 // Implements: int fi_fabric(...)
 func (i *Info) OpenFabric() (*Fabric, error) {
+	if err := i.there("fi_fabric"); err != nil {
+		return nil, err
+	}
 	raw, code := cgo.OpenFabric(i.raw)
 	if code != 0 {
 		return nil, fail("fi_fabric", i.Provider(), int(code))

@@ -31,8 +31,8 @@ func (d *Domain) OpenSharedSend(i *Info) (*SharedSend, error) {
 		return nil, err
 	}
 	defer d.leave()
-	if i == nil {
-		return nil, d.invalid(op, "no info")
+	if err := i.there(op); err != nil {
+		return nil, err
 	}
 	if err := sharable(op, i, i.Limits().SharedSends); err != nil {
 		return nil, err
@@ -96,10 +96,10 @@ func (d *Domain) OpenSharedReceive(i *Info, q *CompletionQueue) (*SharedReceive,
 		return nil, err
 	}
 	defer d.leave()
-	switch {
-	case i == nil:
-		return nil, d.invalid(op, "no info")
-	case q == nil || q.domain != d:
+	if err := i.there(op); err != nil {
+		return nil, err
+	}
+	if q == nil || q.domain != d {
 		return nil, d.invalid(op, "it needs a completion queue of the domain")
 	}
 	if err := sharable(op, i, i.Limits().SharedReceives); err != nil {
