@@ -16,6 +16,7 @@ import (
 // All must be of the endpoint's domain, the event queue of its fabric. The
 // endpoint holds them until it is closed.
 type Bindings struct {
+	// Vector has the peers; a connected endpoint has none.
 	Vector *AddressVector
 	// Send and Receive are where operations complete; they may be the same. An
 	// endpoint with one of them takes no operations of the other direction; what it
@@ -28,17 +29,19 @@ type Bindings struct {
 	// internal error.
 	Events *EventQueue
 	// SharedSend and SharedReceive are for an endpoint whose info says so
-	// ([Info.WithContexts]).
+	// ([Info.WithContexts]), and must be given then. Receive is the queue of
+	// SharedReceive.
 	SharedSend    *SharedSend
 	SharedReceive *SharedReceive
-	// Counters count beside the queues.
+	// Counters count beside the queues. The slice is the caller's again when
+	// EnableWith returns.
 	Counters []CounterBinding
 }
 
 // CounterBinding says what of an endpoint a counter counts.
 type CounterBinding struct {
 	Counter *Counter
-	Events  CounterEvents
+	Events  CounterEvents // some of CountSends to CountRemoteWrites
 }
 
 // EnableWith binds the endpoint to what it works with and makes it ready. It can

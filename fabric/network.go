@@ -12,6 +12,7 @@ type Fabric struct {
 }
 
 // OpenFabric opens the network that the info names. Any goroutine may call it.
+// ErrInvalid says that there is no info.
 //
 // Implements: int fi_fabric(...)
 func (i *Info) OpenFabric() (*Fabric, error) {
