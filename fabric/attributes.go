@@ -54,7 +54,9 @@ type ReceiveAttributes struct {
 	// Order is the order of operations, Completions that of completions.
 	Order, Completions Order
 	Queue              uint64 // how many receives the endpoint holds
-	Vectors            uint64 // how many buffers a receive has at most
+	// Vectors is how many buffers a receive has at most: of the provider's number,
+	// weft needs one itself where messages may come that do not fit.
+	Vectors uint64
 	// Buffered is how many bytes of messages that nobody waits for the provider
 	// holds; 0 where it does not say.
 	Buffered uint64

@@ -46,12 +46,12 @@ const (
 //
 // flags may restrict the group to CanSend or CanReceive; 0 does not.
 //
-// ErrInvalid says what does not fit: the endpoint is not enabled, or without its own
-// address in the set, or the set is of another address vector. ErrNotSupported says that the provider has no collectives, ErrBusy that the
-// endpoint is joining another group, or another endpoint this one: groups that
-// are joined at the same time may get the same number. An endpoint joins 255
-// groups in its life, because libfabric takes no number back; a further one is
-// ErrNotSupported.
+// ErrInvalid says what does not fit: the endpoint is not enabled, its own address is
+// not in the set, or the set is of another address vector. ErrNotSupported says that
+// the provider has no collectives, ErrBusy that the endpoint is joining another group,
+// or another endpoint this one: groups that are joined at the same time may get the
+// same number. An endpoint joins 255 groups in its life, because libfabric takes no
+// number back; a further one is ErrNotSupported.
 //
 // Implements: int fi_join_collective(...)
 func (e *Endpoint) JoinCollective(set *AddressSet, flags Capabilities) (*Group, error) {

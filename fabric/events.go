@@ -117,8 +117,8 @@ func (p pendingEvent) stale() bool {
 const eventSlice = 20 * time.Millisecond
 
 // ReadWait is Read that waits for an event until the context is done, whose
-// cause it then returns. An error event is an error here too. The thread is blocked meanwhile, in slices: Close of
-// the queue ends the wait with net.ErrClosed.
+// cause it then returns. An error event is an error here too. The thread is blocked
+// meanwhile, in slices: Close of the queue ends the wait with net.ErrClosed.
 //
 // Implements: ssize_t fi_eq_sread(...)
 func (q *EventQueue) ReadWait(ctx context.Context) (Event, error) {
