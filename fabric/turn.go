@@ -38,8 +38,9 @@ func (e *Endpoint) Turn(posts []Op, completions []Completion, spins int) (reaped
 // TurnWait is Turn that, with nothing to read, blocks for up to waitMS
 // milliseconds inside the provider, where fewer than 0 is 0. The thread is blocked,
 // not only the goroutine; [CompletionQueue.Signal] ends it early, and so does Close of
-// the endpoint. ErrNotSupported says that the provider cannot block, and nothing was
-// posted. With two queues, it blocks in that of sends.
+// the endpoint. It may come back early for no reason, too. ErrNotSupported says that the
+// provider cannot block, and nothing was posted. With two queues, it blocks in that of
+// sends.
 //
 // Implements: ssize_t fi_cq_sread(...), fi_cq_sreadfrom(...)
 func (e *Endpoint) TurnWait(posts []Op, completions []Completion, waitMS int) (reaped int, err error) {
