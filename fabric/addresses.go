@@ -38,7 +38,7 @@ type AddressVector struct {
 
 // AddressVectorConfig describes an address vector. The zero value works.
 type AddressVectorConfig struct {
-	// Type; zero means AddressTable.
+	// Type says what the addresses are; zero means AddressTable.
 	Type AddressVectorType
 	// Peers is about how many there will be, PeersPerNode how many of them on
 	// one host; zero leaves it to the provider.
@@ -47,8 +47,9 @@ type AddressVectorConfig struct {
 	// peer, from the top (NamedReceiveContexts); see [Address.Context].
 	ReceiveBits int
 	// Name shares the vector with the processes of this host that open it by
-	// the same name (SharedAddressVectors); ReadOnly leaves inserting to them.
-	Name     string
+	// the same name (SharedAddressVectors).
+	Name string
+	// ReadOnly leaves inserting to the others that share it (FI_READ).
 	ReadOnly bool
 	// UserIDs has completions name their source by the number that SetUserID
 	// gave it (PeerUserIDs).
@@ -58,7 +59,8 @@ type AddressVectorConfig struct {
 	Symmetric bool
 }
 
-// OpenAddressVector opens an empty table of peers.
+// OpenAddressVector opens an empty table of peers. It is OpenAddressVectorConfig
+// with the zero configuration.
 //
 // Implements: int fi_av_open(...)
 func (d *Domain) OpenAddressVector() (*AddressVector, error) {
@@ -137,7 +139,8 @@ func (v *AddressVector) Len() int { return len(v.peers) }
 // it in operations (Op.Peer). An address that the provider cannot have made is
 // refused with ErrInvalid, because libfabric reads as many bytes as the address
 // should have. On shm, that of an endpoint of this process that is closed is
-// ErrNotFound. It does not keep the bytes.
+// ErrNotFound. It does not keep the bytes. A peer that is inserted again may have
+// its old address or another; it is to be removed as often.
 //
 // Implements: int fi_av_insert(...)
 func (v *AddressVector) Insert(address []byte) (Address, error) {
@@ -232,13 +235,13 @@ func family(address []byte) uint16 {
 type Inserted struct {
 	// Address is AddressAny where Err is not nil.
 	Address Address
-	Err     error
+	Err     error // why this one was not inserted; nil if it was
 }
 
 // InsertAll makes peers known, in one call of libfabric where their format
 // allows it. It returns as many results as there are addresses, each on its
 // own; the error is about the vector as a whole. Addresses that Insert would
-// refuse are not passed on.
+// refuse are not passed on. It keeps neither the slice nor the bytes.
 //
 // Implements: int fi_av_insert(...)
 func (v *AddressVector) InsertAll(addresses [][]byte) ([]Inserted, error) {
@@ -335,7 +338,8 @@ func (v *AddressVector) Lookup(peer Address) ([]byte, error) {
 }
 
 // Text puts an address into words, such as "fi_sockaddr_in://127.0.0.1:4000".
-// The peer need not be known.
+// The peer need not be known. What cannot be an address of the provider is
+// ErrInvalid.
 //
 // Implements: const char *fi_av_straddr(...)
 func (v *AddressVector) Text(address []byte) (string, error) {
@@ -360,8 +364,9 @@ func (v *AddressVector) Remove(peer Address) error {
 	return v.RemoveAll([]Address{peer})
 }
 
-// RemoveAll forgets peers. No operation to any may be in flight. If one of them
-// is not known here, none is removed.
+// RemoveAll forgets peers, as Remove does. No operation to any may be in flight. If
+// one of them is not known here (ErrNotFound), or is named more often than it was
+// inserted (ErrInvalid), none is removed.
 //
 // Implements: int fi_av_remove(...)
 func (v *AddressVector) RemoveAll(peers []Address) error {
@@ -417,6 +422,8 @@ func (v *AddressVector) RemoveAll(peers []Address) error {
 func (v *AddressVector) keepsRemoved() bool { return core(v.provider) == "efa" }
 
 // Close closes the vector. ErrBusy says which endpoints and sets still use it.
+//
+// Implements: int fi_close(...)
 func (v *AddressVector) Close() error {
 	if err := v.close(func() error { return fail("fi_close of address vector", v.provider, int(v.raw.Close())) }); err != nil {
 		return err

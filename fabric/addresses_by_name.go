@@ -9,7 +9,8 @@ import (
 
 // InsertService makes the peer known that is bound to a host, by name or
 // address, and a service, by number or name. Looking names up may block.
-// ErrNotSupported says that addresses here have no hosts.
+// ErrNotSupported says that addresses here have no hosts, ErrInvalid that one of
+// the two is empty.
 //
 // Implements: int fi_av_insertsvc(...)
 func (v *AddressVector) InsertService(host, service string) (Address, error) {
@@ -59,7 +60,9 @@ const mostSymmetric = 1 << 20
 
 // InsertSymmetric makes the peers known that are bound to hosts and services
 // that count up from the ones given: to services, of the first host, then of
-// the next. The result for each is on its own, as with InsertAll.
+// the next. There are hosts times services of them, 2^20 at most. The result for
+// each is on its own, as with InsertAll. The error of the call is ErrInvalid for
+// other numbers, or as that of InsertService.
 //
 // Implements: int fi_av_insertsym(...)
 func (v *AddressVector) InsertSymmetric(host string, hosts int, service string, services int) ([]Inserted, error) {

@@ -9,8 +9,9 @@ import (
 )
 
 // AddressSet is an ordered set of peers of an address vector, the members of a
-// collective (fid_av_set). One goroutine at a time may use it. A peer that is
-// in a set must not be removed from the vector.
+// collective (fid_av_set). One goroutine at a time may use it, together with its
+// vector. A peer that is in a set must not be removed from the vector. While the
+// set has a [Group] it cannot change: what would change it is ErrBusy.
 type AddressSet struct {
 	handle
 	raw      cgo.AddressSet
@@ -61,13 +62,15 @@ type AddressSetConfig struct {
 	Capacity int
 	// Key is a communication key, in the provider's format.
 	Key []byte
+	// For is what the set is to be used for.
 	For CollectiveUse
 }
 
 // OpenSet opens a set of the vector's peers, of which there should be some: an
 // older libfabric makes no set of a vector without. ErrNotSupported says that
 // the provider has no collectives, or that the domain was opened without
-// Collectives.
+// Collectives; ErrInvalid that there are more members than the capacity, or one
+// twice; ErrNotFound that the vector does not know one.
 //
 // Implements: int fi_av_set(...)
 func (v *AddressVector) OpenSet(config AddressSetConfig) (s *AddressSet, err error) {
@@ -177,7 +180,8 @@ func (s *AddressSet) Remove(peer Address) error {
 }
 
 // Union appends the members of another set of the same vector that are missing,
-// in their order.
+// in their order. ErrInvalid says that the other set is of another vector, or that
+// this one has no room for them.
 //
 // Implements: int fi_av_set_union(...)
 func (s *AddressSet) Union(other *AddressSet) error {
@@ -206,7 +210,8 @@ func (s *AddressSet) Union(other *AddressSet) error {
 }
 
 // Intersect keeps the members that another set of the same vector has too, in
-// their order.
+// their order. ErrInvalid says that the other set is of another vector. It takes
+// members out one by one: fi_av_set_intersect loses some.
 func (s *AddressSet) Intersect(other *AddressSet) error {
 	return s.with("intersection of address sets", other, func() error {
 		return s.keep(func(member Address) bool { return slices.Contains(other.members, member) })
@@ -214,7 +219,8 @@ func (s *AddressSet) Intersect(other *AddressSet) error {
 }
 
 // Diff takes the members out that another set of the same vector has; the
-// others keep their order.
+// others keep their order. ErrInvalid says that the other set is of another vector.
+// It takes them out one by one: fi_av_set_diff loses others.
 func (s *AddressSet) Diff(other *AddressSet) error {
 	return s.with("difference of address sets", other, func() error {
 		return s.keep(func(member Address) bool { return !slices.Contains(other.members, member) })
@@ -284,7 +290,9 @@ func (s *AddressSet) Address() (Address, error) {
 	return Address(address), nil
 }
 
-// Close closes the set. ErrBusy says that a collective still uses it.
+// Close closes the set. ErrBusy says that it still has groups.
+//
+// Implements: int fi_close(...)
 func (s *AddressSet) Close() error {
 	return s.close(func() error { return fail("fi_close of address set", s.provider, int(s.raw.Close())) })
 }

@@ -33,7 +33,7 @@ func (d Direction) defaultFlags() OpFlags {
 }
 
 // OperationFlags are the flags that operations of the direction have if they are
-// posted without flags.
+// posted without flags. ErrNotSupported says that the provider does not tell.
 //
 // Implements: int fi_control(...)
 func (e *Endpoint) OperationFlags(d Direction) (OpFlags, error) {
@@ -55,7 +55,8 @@ func (e *Endpoint) OperationFlags(d Direction) (OpFlags, error) {
 // SetOperationFlags sets the flags of operations that are posted without flags:
 // for Sending WithCompletion and those that say what a completion means, from
 // InjectComplete to CommitComplete, for Receiving WithCompletion. It takes effect for
-// operations posted later.
+// operations posted later. Other flags are ErrInvalid; ErrNotSupported says that the
+// provider's endpoints have the flags of their info for good.
 //
 // Implements: int fi_control(...)
 func (e *Endpoint) SetOperationFlags(d Direction, flags OpFlags) error {
@@ -101,8 +102,10 @@ type Alias struct {
 	of       *Endpoint
 }
 
-// OpenAlias makes an alias of an enabled endpoint; flags are those of
-// SetOperationFlags.
+// OpenAlias makes an alias of an enabled endpoint, whose operations of the direction
+// have the flags, which are as for SetOperationFlags. ErrInvalid says that the
+// endpoint is not enabled or that the flags cannot be, ErrNotSupported that the
+// provider has no aliases.
 //
 // Implements: int fi_ep_alias(...)
 func (e *Endpoint) OpenAlias(d Direction, flags OpFlags) (*Alias, error) {
@@ -162,6 +165,8 @@ func (a *Alias) TurnWait(posts []Op, completions []Completion, waitMS int) (reap
 func (a *Alias) Cancel(token Token) error { return a.endpoint.Cancel(token) }
 
 // Close ends the alias. Operations in flight go on as the endpoint's.
+//
+// Implements: int fi_close(...)
 func (a *Alias) Close() error {
 	e := a.endpoint
 	return e.close(func() error {

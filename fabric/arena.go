@@ -28,9 +28,10 @@ type Pages int
 // The kinds of pages.
 const (
 	// SuitablePages are huge ones in an arena of 2 MiB or more, if the kernel has some, and
-	// ordinary ones otherwise; the arena is as long with either, but one that is not locked takes
-	// the whole of its last huge page from the system. What a process writes to the memory of another on the same host, as
-	// with shm, takes about a third of the time in huge ones: the kernel looks at each page.
+	// ordinary ones otherwise; the arena is as long with either, but one that is not locked
+	// takes the whole of its last huge page from the system. What a process writes to the
+	// memory of another on the same host, as with shm, takes about a third of the time in
+	// huge ones: the kernel looks at each page.
 	SuitablePages Pages = iota
 	// OrdinaryPages are the system's: of a large arena that is used here and there, only what
 	// is used takes memory.
@@ -55,6 +56,7 @@ func (p Pages) String() string {
 // ArenaConfig adjusts an arena. The zero value means suitable pages, anywhere,
 // that the kernel provides when they are first touched.
 type ArenaConfig struct {
+	// Pages is the kind of pages; zero means SuitablePages.
 	Pages Pages
 	// Node is the NUMA node to take the memory from; nil leaves it to the
 	// kernel.
@@ -67,14 +69,14 @@ type ArenaConfig struct {
 var arenaBytes atomic.Int64
 
 // NewArena maps size bytes, rounded up to whole pages of the system's size, zeroed, in
-// [SuitablePages]. Errors are those of NewArenaWith.
+// [SuitablePages]. Errors are those of NewArenaWith. Any goroutine may call it.
 func NewArena(size int) (*Arena, error) { return NewArenaWith(size, ArenaConfig{}) }
 
-// NewArenaWith maps size bytes, zeroed, as c has it: rounded up to whole pages, huge ones only
-// where c.Pages names them. What the kernel
+// NewArenaWith maps size bytes, zeroed, as c has it: rounded up to whole pages, huge ones
+// only where c.Pages names them. A size below 1 or above 2^40 is ErrInvalid. What the kernel
 // refuses is an *Error that says why: ErrInvalid for a node that is not there,
 // ErrNotSupported for what this kernel does not have, and the kernel's ENOMEM or
-// EPERM, with what to do about it, where a limit is reached.
+// EPERM, with what to do about it, where a limit is reached. Any goroutine may call it.
 func NewArenaWith(size int, c ArenaConfig) (*Arena, error) {
 	const most = min(1<<40, math.MaxInt)
 	if size < 1 || size > most {
@@ -102,7 +104,8 @@ func (a *Arena) Bytes() []byte { return a.buf }
 
 // Register makes all of the arena known to a domain, so that every buffer in it
 // has a descriptor (Region.Descriptor) and an address for peers
-// (Region.RemoteOf). The arena cannot be closed before the region.
+// (Region.RemoteOf). The arena cannot be closed before the region. Errors are those
+// of [Domain.RegisterMemory].
 func (a *Arena) Register(d *Domain, c RegionConfig) (*Region, error) {
 	if err := a.enter(); err != nil {
 		return nil, err

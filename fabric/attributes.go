@@ -16,18 +16,20 @@ func (i *Info) OrderedSizes() OrderedSizes {
 // SendAttributes are the properties of an endpoint's sending side
 // (fi_tx_attr).
 type SendAttributes struct {
+	// Capabilities and Mode are those of the sending side.
 	Capabilities Capabilities
 	Mode         Mode
 	// Flags apply to every operation that has no flags of its own.
 	Flags OpFlags
 	// Order is the order of operations, Completions that of completions.
 	Order, Completions Order
-	InjectSize         uint64 // bytes
-	Queue              uint64 // operations
+	InjectSize         uint64 // the most bytes of an injected operation
+	Queue              uint64 // how many operations the endpoint holds
 	// Vectors is how many buffers an operation has, RemoteVectors how many
 	// pieces of remote memory.
 	Vectors, RemoteVectors uint64
-	TrafficClass           TrafficClass
+	// TrafficClass is that of the endpoint.
+	TrafficClass TrafficClass
 }
 
 // Send describes the endpoint's sending side.
@@ -44,14 +46,17 @@ func (i *Info) Send() SendAttributes {
 // ReceiveAttributes are the properties of an endpoint's receiving side
 // (fi_rx_attr).
 type ReceiveAttributes struct {
+	// Capabilities and Mode are those of the receiving side.
 	Capabilities Capabilities
 	Mode         Mode
 	// Flags apply to every receive that has no flags of its own.
 	Flags OpFlags
 	// Order is the order of operations, Completions that of completions.
 	Order, Completions Order
-	Queue              uint64 // operations
-	Vectors            uint64 // buffers of a receive
+	Queue              uint64 // how many receives the endpoint holds
+	// Vectors is how many buffers a receive has at most: of the provider's number,
+	// weft needs one itself where messages may come that do not fit.
+	Vectors uint64
 	// Buffered is how many bytes of messages that nobody waits for the provider
 	// holds; 0 where it does not say.
 	Buffered uint64
@@ -85,10 +90,11 @@ type Limits struct {
 	SharedSends, SharedReceives uint64
 	// ErrorData is how many bytes the provider adds to an error.
 	ErrorData uint64
-	// AuthorizationKeys is how many keys an endpoint has, Group the greatest
-	// number of a group; both 0 before libfabric 2.0.
+	// AuthorizationKeys is how many keys an endpoint has; 0 before libfabric 2.0.
 	AuthorizationKeys uint64
-	Group             uint32
+	// Group is the greatest number of a group of a job (Address.InGroup); 0 where
+	// there are none, as before libfabric 2.0.
+	Group uint32
 	// Capabilities and Mode are those of the domain itself.
 	Capabilities Capabilities
 	Mode         Mode

@@ -4,8 +4,8 @@ import "github.com/weft-go/weft/cgo"
 
 // InsertKey adds an authorization key to an address vector of a domain whose
 // endpoints have several. The address stands for all peers with the key. The
-// key's format is the provider's. libfabric has it from 2.0 on; before, it is
-// ErrNotSupported.
+// key's format is the provider's; it has 1 to 4096 bytes, which is ErrInvalid else,
+// and which are not kept. libfabric has it from 2.0 on; before, it is ErrNotSupported.
 //
 // Implements: int fi_av_insert_auth_key(...)
 func (v *AddressVector) InsertKey(key []byte) (Address, error) {
@@ -25,8 +25,9 @@ func (v *AddressVector) InsertKey(key []byte) (Address, error) {
 	return Address(peer), nil
 }
 
-// LookupKey returns the authorization key of a peer. libfabric has it from 2.0
-// on; before, it is ErrNotSupported.
+// LookupKey returns the authorization key of a peer, which the caller may keep.
+// ErrNotFound says that the peer is not known here. libfabric has it from 2.0 on;
+// before, it is ErrNotSupported.
 //
 // Implements: int fi_av_lookup_auth_key(...)
 func (v *AddressVector) LookupKey(peer Address) ([]byte, error) {
@@ -46,7 +47,8 @@ func (v *AddressVector) LookupKey(peer Address) ([]byte, error) {
 }
 
 // SetUserID gives a peer the number that completions name it by, in a vector
-// with UserIDs. libfabric has it from 2.0 on; before, it is ErrNotSupported.
+// with UserIDs. ErrNotFound says that the peer is not known here. libfabric has it
+// from 2.0 on; before, it is ErrNotSupported.
 //
 // Implements: int fi_av_set_user_id(...)
 func (v *AddressVector) SetUserID(peer, id Address) error {

@@ -11,8 +11,8 @@ package fabric
 // from libfabric 2.7 on. Before, efa forgot operations with FI_MORE that had to
 // wait for the handshake with their peer.
 //
-// The endpoint has to be enabled, and nobody may take a turn at the same time.
-// Aliases and shared contexts never batch.
+// The endpoint has to be enabled, which is ErrInvalid before, and nobody may take a
+// turn at the same time. Aliases and shared contexts never batch.
 func (e *Endpoint) SetBatching(on bool) error {
 	if err := e.enter(); err != nil {
 		return err

@@ -1,6 +1,8 @@
 package fabric
 
 import (
+	"cmp"
+
 	"github.com/weft-go/weft/cgo"
 )
 
@@ -14,10 +16,12 @@ import (
 // All must be of the endpoint's domain, the event queue of its fabric. The
 // endpoint holds them until it is closed.
 type Bindings struct {
+	// Vector has the peers; a connected endpoint has none.
 	Vector *AddressVector
 	// Send and Receive are where operations complete; they may be the same. An
-	// endpoint with one of them does nothing in the other direction. With two,
-	// Turn reads both, and TurnWait blocks in Send alone.
+	// endpoint with one of them takes no operations of the other direction; what it
+	// hears of peers' writes is in the one that it has. With two, Turn reads both, and
+	// TurnWait blocks in Send alone.
 	Send, Receive *CompletionQueue
 	// Events tells about connections and failures; nil stands for the queue of the
 	// domain ([Domain.BindEvents]), if it has one. A reliable datagram endpoint
@@ -25,17 +29,19 @@ type Bindings struct {
 	// internal error.
 	Events *EventQueue
 	// SharedSend and SharedReceive are for an endpoint whose info says so
-	// ([Info.WithContexts]).
+	// ([Info.WithContexts]), and must be given then. Receive is the queue of
+	// SharedReceive.
 	SharedSend    *SharedSend
 	SharedReceive *SharedReceive
-	// Counters count beside the queues.
+	// Counters count beside the queues. The slice is the caller's again when
+	// EnableWith returns.
 	Counters []CounterBinding
 }
 
 // CounterBinding says what of an endpoint a counter counts.
 type CounterBinding struct {
 	Counter *Counter
-	Events  CounterEvents
+	Events  CounterEvents // some of CountSends to CountRemoteWrites
 }
 
 // EnableWith binds the endpoint to what it works with and makes it ready. It can
@@ -174,7 +180,10 @@ func (b *Bindings) bind(e *Endpoint) error {
 			return err
 		}
 	}
-	if err := e.bindQueues(b.Send, b.Receive); err != nil {
+	// Of the providers only sockets does with one queue for one direction: the others
+	// refuse it, and shm dies in fi_enable. So the queue is there for both, and the
+	// endpoint posts nothing in the other direction.
+	if err := e.bindQueues(cmp.Or(b.Send, b.Receive), cmp.Or(b.Receive, b.Send)); err != nil {
 		return err
 	}
 	for _, c := range b.Counters {

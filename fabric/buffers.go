@@ -69,7 +69,9 @@ type Buffer struct {
 	generation uint32
 }
 
-// NewPool makes buffers of all of the arena, which nobody else may use then.
+// NewPool makes buffers of all of the arena, which nobody else may use then. Neither
+// the arena nor its region can be closed before the pool. ErrInvalid says what is
+// wrong with the sizes, or that the region is not of the arena.
 func NewPool(a *Arena, c PoolConfig) (*Pool, error) {
 	if err := a.enter(); err != nil {
 		return nil, err
@@ -146,7 +148,8 @@ func (p *Pool) carve() {
 
 // Get returns a buffer of length bytes, whose content is whatever was there.
 // ErrAgain says that none of the size is free: Put one and try again. It does not
-// allocate, that error included.
+// allocate, that error included. A length below 0, or above that of the largest
+// buffer, is ErrInvalid.
 func (p *Pool) Get(length int) (Buffer, error) {
 	level := 0
 	if blocks := (length + p.unit - 1) / p.unit; blocks > 1 {
@@ -202,8 +205,8 @@ func (p *Pool) Close() error {
 	})
 }
 
-// Bytes is the buffer's memory; its capacity is that of the block. It must not
-// be used after Put.
+// Bytes is the buffer's memory, as long as Get was asked for; its capacity is that of
+// the block. It must not be used after Put.
 func (b Buffer) Bytes() []byte { return b.bytes }
 
 // Descriptor is what operations carry for the buffer; 0 without a region.
@@ -214,7 +217,8 @@ func (b Buffer) Descriptor() Descriptor {
 	return b.pool.region.Descriptor()
 }
 
-// Remote is what to tell a peer about the buffer; see [Region.RemoteOf].
+// Remote is what to tell a peer about the buffer; see [Region.RemoteOf]. ErrInvalid
+// says that the pool has no region.
 func (b Buffer) Remote() (Remote, error) {
 	if b.pool == nil || b.pool.region == nil {
 		return Remote{}, &Error{Op: "remote address", Errno: errnoInvalid, Detail: "the buffer is not of a pool with a region"}

@@ -50,6 +50,7 @@ type Rejection struct {
 
 // Choice is the provider that Choose found.
 type Choice struct {
+	// Info is what OpenPort takes.
 	Info *Info
 	// Devices are all that there are of the provider, or those that the Preference
 	// names, each once, and Info the first of them: a program with several ports
@@ -62,9 +63,10 @@ type Choice struct {
 // ChoiceError says that no candidate was usable, and why each was not. It is
 // ErrNotFound.
 type ChoiceError struct {
-	Rejections []Rejection
+	Rejections []Rejection // of all candidates, in order
 }
 
+// Error names each candidate with its reason.
 func (e *ChoiceError) Error() string {
 	var parts []string
 	for _, r := range e.Rejections {

@@ -14,7 +14,7 @@ import (
 // A peek may have as many buffers as the receive that claims what it has found.
 func TestClaimWithManyBuffers(t *testing.T) {
 	each(t, func(t *testing.T, provider string) {
-		if provider == "shm" {
+		if provider == "shm" && fabric.LibraryVersion().Major < 2 {
 			testenv.Need(t, "peek on shm", errors.New("a peek gives no completion on shm (libfabric 1.17)"))
 		}
 		a, b := stations(t, provider, fabric.TaggedMessages)

@@ -46,11 +46,12 @@ const (
 //
 // flags may restrict the group to CanSend or CanReceive; 0 does not.
 //
-// ErrNotSupported says that the provider has no collectives, ErrBusy that the
-// endpoint is joining another group, or another endpoint this one: groups that
-// are joined at the same time may get the same number. An endpoint joins 255
-// groups in its life, because libfabric takes no number back; a further one is
-// ErrNotSupported.
+// ErrInvalid says what does not fit: the endpoint is not enabled, its own address is
+// not in the set, or the set is of another address vector. ErrNotSupported says that
+// the provider has no collectives, ErrBusy that the endpoint is joining another group,
+// or another endpoint this one: groups that are joined at the same time may get the
+// same number. An endpoint joins 255 groups in its life, because libfabric takes no
+// number back; a further one is ErrNotSupported.
 //
 // Implements: int fi_join_collective(...)
 func (e *Endpoint) JoinCollective(set *AddressSet, flags Capabilities) (*Group, error) {
@@ -182,7 +183,8 @@ func (g *Group) Rank() int { return g.rank }
 // Size is the number of members.
 func (g *Group) Size() int { return len(g.members) }
 
-// Address is the group's own (fi_mc_addr).
+// Address is the group's own (fi_mc_addr). The methods of the group use it by
+// themselves.
 //
 // Implements: fi_addr_t fi_mc_addr(...)
 func (g *Group) Address() Address { return Address(g.address) }
@@ -199,6 +201,8 @@ func (g *Group) busy() bool {
 // Close leaves the group. ErrBusy says that joining it, or an operation, is not
 // complete: libfabric would go on with memory that it has freed. Close of the
 // endpoint ends its groups in any case.
+//
+// Implements: int fi_close(...)
 func (g *Group) Close() error {
 	if !g.closed() && g.busy() {
 		return &Error{
@@ -252,7 +256,8 @@ type Collective struct {
 	// BitXor.
 	Type      DataType
 	Operation AtomicOp
-	// Root is the place of the one member that sends or gets everything.
+	// Root is the place of the one member that sends or gets everything, from 0.
+	// The collectives without one want a place all the same: 0 is one.
 	Root int
 	// Flags are WithCompletion, Fence, and those that say what the completion
 	// means.
@@ -274,6 +279,8 @@ const collectiveFlags = WithCompletion | Fence | completionLevels
 // provider has no such collective, ErrInvalid that a buffer has the wrong length
 // or that the group is not joined yet. Cancel does nothing to collectives. They do
 // not allocate, but for errors.
+//
+// context and flags are those of a [Collective].
 //
 // Implements: ssize_t fi_barrier(...), fi_barrier2(...)
 func (g *Group) Barrier(context uint64, flags OpFlags) (Token, error) {

@@ -92,10 +92,14 @@ func (e *Endpoint) closed() bool { return e.users.Load()&closedBit != 0 }
 
 // OpenEndpointFor makes an endpoint as the info describes it, where that is not
 // the info that the domain was opened with: one with shared contexts, or one of
-// another type that the domain has too. It can be used after EnableWith.
+// another type that the domain has too. It can be used after EnableWith. ErrInvalid
+// says that there is no info.
 //
 // Implements: int fi_endpoint(...)
 func (d *Domain) OpenEndpointFor(i *Info) (*Endpoint, error) {
+	if err := i.there("fi_endpoint"); err != nil {
+		return nil, err
+	}
 	if detail := i.wrong(d.provider); detail != "" {
 		return nil, d.invalid("fi_endpoint", detail)
 	}
@@ -135,7 +139,9 @@ func (d *Domain) openEndpoint(i *Info) (*Endpoint, error) {
 // event queue will give a ConnectedEvent, or a *ConnectionError that has what
 // the peer gave to Reject. On sockets, the call itself blocks until the peer's
 // host has answered, and fails if that refuses. An endpoint connects once.
-// address and data are the caller's again on return.
+// address and data are the caller's again on return. ErrInvalid says what is wrong
+// with them, or that the endpoint is not enabled, not of the type, or has connected
+// before.
 //
 // Implements: int fi_connect(...)
 func (e *Endpoint) Connect(address, data []byte) error {
@@ -159,7 +165,8 @@ func (e *Endpoint) Connect(address, data []byte) error {
 }
 
 // Accept answers the request that the endpoint was opened with, and sends data
-// along. The event queue will give a ConnectedEvent.
+// along, which are the caller's again on return. The event queue will give a
+// ConnectedEvent. Errors are those of Connect.
 //
 // Implements: int fi_accept(...)
 func (e *Endpoint) Accept(data []byte) error {
@@ -317,8 +324,8 @@ func (e *Endpoint) whole(op string) error {
 	return &Error{Op: op, Provider: e.provider, Errno: Errno(syscall.ENOTCONN), Detail: "the connection has ended"}
 }
 
-// Peer returns the address of the other side, once the endpoint is connected;
-// ErrInvalid before. The caller may keep it.
+// Peer returns the address of the other side while the endpoint is connected;
+// ErrInvalid before and after. The caller may keep it.
 //
 // Implements: int fi_getpeer(...)
 func (e *Endpoint) Peer() ([]byte, error) {
@@ -334,8 +341,9 @@ func (e *Endpoint) Peer() ([]byte, error) {
 	return address, fail(op, e.provider, int(code))
 }
 
-// SetName gives the endpoint its address, before it is enabled. Not every
-// provider lets one choose other than by the info's source.
+// SetName gives the endpoint its address, before it is enabled; it does not keep the
+// bytes. Not every provider lets one choose other than by the info's source: others
+// answer ErrNotSupported or ErrInvalid.
 //
 // Implements: int fi_setname(...)
 func (e *Endpoint) SetName(address []byte) error {

@@ -14,8 +14,13 @@ const SharedContext = ^uint64(0)
 
 // WithContexts returns the info with other numbers of send and receive
 // contexts: those of a scalable endpoint, or [SharedContext]. What a domain
-// allows is in its Limits.
+// allows is in its Limits, and is looked at where the info is used. i stays as it is.
+//
+// Implements: struct fi_info *fi_dupinfo(...)
 func (i *Info) WithContexts(send, receive uint64) (*Info, error) {
+	if err := i.there("fi_dupinfo"); err != nil {
+		return nil, err
+	}
 	raw, code := i.raw.Duplicate()
 	runtime.KeepAlive(i)
 	if code != 0 {
@@ -38,7 +43,9 @@ type Context struct {
 }
 
 // Enable binds the context to its completion queue and to counters, and makes
-// it ready. It can be called once.
+// it ready. It can be called once. ErrInvalid says what is missing or does not fit.
+// What was bound cannot be closed before the context. It keeps others from the queue
+// meanwhile, as [Endpoint.EnableWith] does.
 //
 // Implements: int fi_ep_bind(...), fi_enable(...)
 func (c *Context) Enable(q *CompletionQueue, counters ...CounterBinding) error {
@@ -97,6 +104,8 @@ func (c *Context) Cancel(token Token) error { return c.endpoint.Cancel(token) }
 // on return. On sockets, Close of a context of a scalable endpoint waits for them, for a
 // second; if they have not ended then, it ends the connections of all contexts, whose
 // operations fail. The rest is put off until the endpoint is closed.
+//
+// Implements: int fi_close(...)
 func (c *Context) Close() error { return c.endpoint.Close() }
 
 // ScalableEndpoint is an endpoint with several send and receive contexts behind
@@ -124,7 +133,8 @@ type contextIndex struct {
 }
 
 // OpenScalableEndpoint makes an endpoint with as many contexts as the info says;
-// see [Info.WithContexts].
+// see [Info.WithContexts]. ErrInvalid says that it may not have so many,
+// ErrNotSupported that the provider has no such endpoints.
 //
 // Implements: int fi_scalable_ep(...)
 func (d *Domain) OpenScalableEndpoint(i *Info) (*ScalableEndpoint, error) {
@@ -133,6 +143,9 @@ func (d *Domain) OpenScalableEndpoint(i *Info) (*ScalableEndpoint, error) {
 		return nil, err
 	}
 	defer d.leave()
+	if err := i.there(op); err != nil {
+		return nil, err
+	}
 	if detail := i.wrong(d.provider); detail != "" {
 		return nil, d.invalid(op, detail)
 	}
@@ -151,9 +164,11 @@ func (d *Domain) OpenScalableEndpoint(i *Info) (*ScalableEndpoint, error) {
 }
 
 // Enable binds the endpoint to its address vector and, if it is not nil, to an
-// event queue, and makes it ready. Contexts are opened after it.
+// event queue, and makes it ready. Contexts are opened after it. It can be called
+// once. ErrInvalid says what is missing or does not fit. What was bound cannot be
+// closed before the endpoint.
 //
-// Implements: int fi_scalable_ep_bind(...)
+// Implements: int fi_scalable_ep_bind(...), fi_enable(...)
 func (s *ScalableEndpoint) Enable(v *AddressVector, q *EventQueue) error {
 	const op = "fi_enable"
 	if err := s.enter(); err != nil {
@@ -197,8 +212,11 @@ func (s *ScalableEndpoint) Enable(v *AddressVector, q *EventQueue) error {
 	return nil
 }
 
-// Name returns the endpoint's address, for peers to insert. It is that of all
-// its contexts; [Address.Context] names one of them.
+// Name returns the endpoint's address, for peers to insert, once it is enabled;
+// ErrInvalid before. It is that of all its contexts; [Address.Context] names one of
+// them. The caller may keep it.
+//
+// Implements: int fi_getname(...)
 func (s *ScalableEndpoint) Name() ([]byte, error) {
 	const op = "fi_getname"
 	if err := s.enter(); err != nil {
@@ -214,14 +232,16 @@ func (s *ScalableEndpoint) Name() ([]byte, error) {
 	return name, fail(op, s.provider, int(code))
 }
 
-// OpenSend opens the send context with the index, once.
+// OpenSend opens the send context with the index, from 0, once in the life of the
+// endpoint. ErrInvalid says that there is no such context, that it was opened
+// before, or that the endpoint is not enabled yet.
 //
 // Implements: int fi_tx_context(...)
 func (s *ScalableEndpoint) OpenSend(index int) (*Context, error) {
 	return s.openContext("fi_tx_context", "send context", transmitContext, index, s.info.SendContexts(), s.raw.OpenTransmit)
 }
 
-// OpenReceive opens the receive context with the index, once.
+// OpenReceive opens the receive context with the index, as OpenSend does.
 //
 // Implements: int fi_rx_context(...)
 func (s *ScalableEndpoint) OpenReceive(index int) (*Context, error) {
@@ -266,6 +286,8 @@ func newContext(raw cgo.Endpoint, d *Domain, i *Info, p part, kind string, paren
 }
 
 // Close closes the endpoint. ErrBusy says which contexts are still open.
+//
+// Implements: int fi_close(...)
 func (s *ScalableEndpoint) Close() error {
 	err := s.close(func() error { return fail("fi_close of scalable endpoint", s.provider, int(s.raw.Close())) })
 	if err != nil {

@@ -33,7 +33,7 @@ type Counter struct {
 	deferred deferredUse
 }
 
-// CounterEvents are what a counter of an endpoint counts.
+// CounterEvents are what a counter of an endpoint counts, a set of bits.
 type CounterEvents uint64
 
 // The events of counters.
@@ -142,7 +142,9 @@ func (c *Counter) Errors() (uint64, error) {
 }
 
 // Add adds to the number of successes; deferred operations that waited for it
-// begin.
+// begin. ErrBusy says that the counter counts deferred operations, which a program
+// must leave to the provider; net.ErrClosed also that an endpoint is closed whose
+// operations wait for it. The same goes for Set, AddErrors and SetErrors.
 //
 // Implements: int fi_cntr_add(...)
 func (c *Counter) Add(n uint64) error {
@@ -281,6 +283,8 @@ func (c *Counter) block(threshold uint64, slice time.Duration) (cgo.Code, error)
 
 // Close closes the counter, and ends a Wait. ErrBusy says what still uses it:
 // the endpoints and regions that it is bound to, and deferred operations.
+//
+// Implements: int fi_close(...)
 func (c *Counter) Close() error {
 	c.closing.Store(true)
 	defer c.closing.Store(false)

@@ -34,15 +34,18 @@ type Deferred struct {
 
 // Defer hands an operation to the provider for later: any kind but those that
 // inject, without Peek, Claim, Discard and MultiReceive. What Turn would fail is
-// refused, for the same reason. The operation has no completion in a queue; done counts its end instead. It may count the ends of
-// many deferred operations of this endpoint, but nothing else meanwhile. Without
-// it (nil) the operation gets a counter of its own; see [Deferred.Counter]. A
-// failure is counted among the counter's errors, but not by sockets, which only
-// adds to the Strays of the queue. Deferring allocates, because the operation is
-// a handle of its own; PostWhen does not.
+// refused, for the same reason. The operation has no completion in a queue; done
+// counts its end instead. It may count the ends of many deferred operations of this
+// endpoint, but nothing else meanwhile. Without it (nil) the operation gets a counter
+// of its own; see [Deferred.Counter]. A failure is counted among the counter's
+// errors, but not by sockets, which only adds to the Strays of the queue. Deferring
+// allocates, because the operation is a handle of its own; PostWhen does not.
 //
 // The triggering counter may be one that is bound to this endpoint, but not to
-// others.
+// others. ErrInvalid says what does not fit, ErrBusy that a region of the operation
+// is being closed.
+//
+// Implements: int fi_control(...)
 func (e *Endpoint) Defer(op Op, when Trigger, done *Counter) (f *Deferred, err error) {
 	const call = "FI_QUEUE_WORK"
 	if err := e.enter(); err != nil {
@@ -166,7 +169,10 @@ func (f *Deferred) fill(op *Op) descriptorState {
 }
 
 // DeferAdd adds n to the counter when another has reached a threshold. Counters
-// that change each other in a circle are refused.
+// that change each other in a circle are ErrInvalid, and one that counts deferred
+// operations is ErrBusy.
+//
+// Implements: int fi_control(...)
 func (c *Counter) DeferAdd(n uint64, when Trigger) (*Deferred, error) {
 	return c.deferChange(when, func(w cgo.Work) cgo.Code {
 		return w.QueueAdd(c.domain.raw, when.Counter.raw, when.Threshold, c.raw, n)
@@ -175,6 +181,8 @@ func (c *Counter) DeferAdd(n uint64, when Trigger) (*Deferred, error) {
 
 // DeferSet sets the counter to n when another has reached a threshold, like
 // DeferAdd.
+//
+// Implements: int fi_control(...)
 func (c *Counter) DeferSet(n uint64, when Trigger) (*Deferred, error) {
 	return c.deferChange(when, func(w cgo.Work) cgo.Code {
 		return w.QueueSet(c.domain.raw, when.Counter.raw, when.Threshold, c.raw, n)
@@ -232,6 +240,8 @@ func (c *Counter) deferChange(when Trigger, queue func(cgo.Work) cgo.Code) (*Def
 
 // FlushDeferred takes back all operations of the domain that have not begun
 // (FI_FLUSH_WORK). Many providers, sockets too, cannot: ErrNotSupported.
+//
+// Implements: int fi_control(...)
 func (d *Domain) FlushDeferred() error {
 	const call = "FI_FLUSH_WORK"
 	if err := d.enter(); err != nil {

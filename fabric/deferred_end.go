@@ -65,6 +65,8 @@ func (f *Deferred) changed() bool {
 
 // Cancel takes back an operation that has not begun (FI_CANCEL_WORK), so that it
 // can be closed. Many providers, sockets too, cannot: ErrNotSupported.
+//
+// Implements: int fi_control(...)
 func (f *Deferred) Cancel() error {
 	if err := f.enter(); err != nil {
 		return err

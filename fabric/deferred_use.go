@@ -175,8 +175,8 @@ func (c *Counter) fires(op string, changes bool) (*Endpoint, error) {
 // has reached the threshold. An operation whose time has come already begins at
 // once.
 type Trigger struct {
-	Counter   *Counter
-	Threshold uint64
+	Counter   *Counter // of the same domain
+	Threshold uint64   // of its successes; on sockets, 2^31-1 at most
 }
 
 // wrong checks a trigger in a domain, for an info.

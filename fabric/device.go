@@ -15,12 +15,15 @@ type Device interface {
 	Attributes() Attributes
 
 	// LocalAddress returns the endpoint's own address, to be told to peers in
-	// whatever way the program has. Its format and length are the provider's.
+	// whatever way the program has. Its format and length are the provider's. The
+	// bytes are the device's, and do not change: the caller may keep them, and must
+	// not write to them.
 	LocalAddress() []byte
 
 	// Insert makes a peer's address (its LocalAddress) usable as Op.Peer and
 	// recognisable as Completion.Source. An address is to be inserted once:
-	// not every provider recognises a second insertion of the same address.
+	// not every provider recognises a second insertion of the same address. The
+	// bytes are the caller's again on return.
 	Insert(address []byte) (Address, error)
 
 	// Remove forgets a peer. No operation to it may be in flight.

@@ -35,19 +35,19 @@ func LevelZeroDevice(driver, device int) int { return cgo.LevelZeroDevice(driver
 
 // DeviceMemory is memory of an accelerator, which Go cannot look at.
 type DeviceMemory struct {
-	Interface MemoryInterface
-	Device    int     // as the interface numbers its devices
-	Address   uintptr // as the interface gave it
-	Length    uint64  // bytes
+	Interface MemoryInterface // what it was allocated with
+	Device    int             // as the interface numbers its devices
+	Address   uintptr         // as the interface gave it
+	Length    uint64          // bytes
 }
 
 // DMABuf is a part of a dma-buf, memory that the kernel knows by a descriptor.
 type DMABuf struct {
-	Interface MemoryInterface
-	Device    int    // as the interface numbers its devices
-	File      int    // the descriptor; it may be closed after registration
-	Offset    uint64 // where the part begins in the dma-buf
-	Length    uint64 // bytes
+	Interface MemoryInterface // what it was allocated with
+	Device    int             // as the interface numbers its devices
+	File      int             // the descriptor; it may be closed after registration
+	Offset    uint64          // where the part begins in the dma-buf
+	Length    uint64          // bytes
 	// Address is where peers see it begin in domains with virtual addresses,
 	// and where it is mapped, if it is.
 	Address uintptr
@@ -55,7 +55,7 @@ type DMABuf struct {
 
 // RegisterDevice makes memory of a device known to the domain, whose info must
 // have the capability FI_HMEM; otherwise it is ErrNotSupported. The memory must
-// stay allocated until Close of the region.
+// stay allocated until Close of the region. ErrInvalid says what is wrong with it.
 //
 // Implements: int fi_mr_regattr(...)
 func (d *Domain) RegisterDevice(m DeviceMemory, c RegionConfig) (*Region, error) {

@@ -30,7 +30,8 @@ type Domain struct {
 }
 
 // OpenDomain opens the domain that the info names. What is opened in it is as the
-// info has it: the type of endpoints, the memory mode and so on.
+// info has it: the type of endpoints, the memory mode and so on. ErrInvalid says that
+// there is no info.
 //
 // Implements: int fi_domain(...)
 func (f *Fabric) OpenDomain(i *Info) (*Domain, error) {
@@ -38,6 +39,9 @@ func (f *Fabric) OpenDomain(i *Info) (*Domain, error) {
 		return nil, err
 	}
 	defer f.leave()
+	if err := i.there("fi_domain"); err != nil {
+		return nil, err
+	}
 	if detail := i.foreign(f.provider); detail != "" {
 		return nil, f.invalid("fi_domain", detail)
 	}

@@ -9,7 +9,8 @@ import (
 
 // Endpoint sends and receives (fid_ep). It is opened, enabled with what it works
 // with, and then posts and reads by Turn. It may be used by one goroutine at a
-// time, together with its completion queues and address vector.
+// time, together with its completion queues, address vector, aliases and groups;
+// Close by any.
 type Endpoint struct {
 	handle
 	raw    cgo.Endpoint
@@ -56,7 +57,7 @@ func (d *Domain) OpenEndpoint() (*Endpoint, error) { return d.OpenEndpointFor(d.
 // both directions and to its event queue, and makes it ready, for a reliable
 // datagram endpoint that shares nothing. All three must be given: without an
 // event queue, the efa provider ends the process on an internal error. It can be
-// called once. EnableWith is the general form.
+// called once. EnableWith is the general form, and says what the errors are.
 //
 // Implements: int fi_ep_bind(...), fi_enable(...)
 func (e *Endpoint) Enable(v *AddressVector, q *CompletionQueue, ev *EventQueue) error {
@@ -132,7 +133,7 @@ func (e *Endpoint) queues() []*CompletionQueue {
 }
 
 // Name returns the endpoint's own address, for peers to insert, once it is
-// enabled. The caller may keep it.
+// enabled; ErrInvalid before. The caller may keep it.
 //
 // Implements: int fi_getname(...)
 func (e *Endpoint) Name() ([]byte, error) {

@@ -24,6 +24,10 @@ func (e *Endpoint) Cancel(token Token) error {
 	if token&receiveToken != 0 || q == nil {
 		q = e.receive
 	}
+	if q == nil {
+		// It is of an endpoint that has the other direction, too.
+		return nil
+	}
 	index, s := q.lookup(uint64(token &^ receiveToken))
 	if s == nil || s.endpoint != e || s.claimed {
 		return nil

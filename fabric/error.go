@@ -28,6 +28,7 @@ type Error struct {
 	Data []byte
 }
 
+// Error says it all in one line: what failed, on which provider, and why.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.Op)
@@ -59,7 +60,9 @@ func (e *Error) Is(target error) bool {
 // conditions of this package and to the syscall.Errno of the same number.
 type Errno int
 
-// Error returns libfabric's text for the code (fi_strerror).
+// Error returns libfabric's text for the code.
+//
+// Implements: const char *fi_strerror(...)
 func (e Errno) Error() string {
 	if e == errnoClosed {
 		return net.ErrClosed.Error()

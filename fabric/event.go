@@ -3,7 +3,7 @@ package fabric
 // Event is what an event queue says: a [*ConnectionRequest], [ConnectedEvent],
 // [ShutdownEvent], [NotifyEvent], [AVCompleteEvent], [MRCompleteEvent],
 // [JoinCompleteEvent] or [UnknownEvent]. What has failed is not an event but an
-// error, such as [*ConnectionError].
+// error, such as [*ConnectionError]. The bytes in an event are the program's.
 type Event interface{ isEvent() }
 
 // ConnectedEvent says that the endpoint's connection is there, on either side of
@@ -29,21 +29,22 @@ type NotifyEvent struct{ Data uint64 }
 type AVCompleteEvent struct{ Count uint64 }
 
 // MRCompleteEvent says that a registration is done (FI_MR_COMPLETE).
-// There are none but in a domain with [RegistrationEvents].
+// There are none but in a domain with [RegistrationEvents]. Data is the provider's to
+// explain; which region it was, libfabric does not say.
 type MRCompleteEvent struct{ Data uint64 }
 
 // JoinCompleteEvent says that a group was joined (FI_JOIN_COMPLETE): one of the
 // two kinds, and the other is nil.
 type JoinCompleteEvent struct {
-	Group     *Group
-	Multicast *MulticastGroup
-	Data      uint64
+	Group     *Group          // of JoinCollective
+	Multicast *MulticastGroup // of JoinMulticast
+	Data      uint64          // the provider's to explain
 }
 
 // UnknownEvent is of a kind that this package does not know.
 type UnknownEvent struct {
-	Kind uint32
-	Data uint64
+	Kind uint32 // libfabric's number of it
+	Data uint64 // the provider's to explain
 }
 
 func (*ConnectionRequest) isEvent() {}
@@ -62,9 +63,10 @@ type ConnectionError struct {
 	Endpoint *Endpoint
 	// Data is what the peer gave to Reject.
 	Data []byte
-	Err  *Error
+	Err  *Error // what went wrong
 }
 
+// Error is that of Err.
 func (e *ConnectionError) Error() string { return e.Err.Error() }
 
 // Unwrap returns Err.

@@ -117,8 +117,8 @@ func (p pendingEvent) stale() bool {
 const eventSlice = 20 * time.Millisecond
 
 // ReadWait is Read that waits for an event until the context is done, whose
-// cause it then returns. The thread is blocked meanwhile, in slices: Close of
-// the queue ends the wait with net.ErrClosed.
+// cause it then returns. An error event is an error here too. The thread is blocked
+// meanwhile, in slices: Close of the queue ends the wait with net.ErrClosed.
 //
 // Implements: ssize_t fi_eq_sread(...)
 func (q *EventQueue) ReadWait(ctx context.Context) (Event, error) {
@@ -177,10 +177,14 @@ func (q *EventQueue) Write(event NotifyEvent) error {
 // WaitDescriptor returns the file descriptor that becomes readable when there
 // may be events, or -1. It belongs to the queue. Before blocking on it, TryWait
 // must have said that it is safe.
+//
+// Implements: int fi_control(...)
 func (q *EventQueue) WaitDescriptor() int { return q.waitFD }
 
 // TryWait says whether blocking on the wait descriptor is safe; if not, there
-// is something to read (fi_trywait).
+// is something to read.
+//
+// Implements: int fi_trywait(...)
 func (q *EventQueue) TryWait() (bool, error) {
 	if err := q.enter(); err != nil {
 		return false, err
@@ -285,7 +289,10 @@ func (q *EventQueue) attach(identity uintptr, owner eventOwner) {
 	q.owners[identity] = owner
 }
 
-// Close closes the queue. ErrBusy says which endpoints still use it.
+// Close closes the queue, and ends a ReadWait. ErrBusy says which endpoints, and
+// which domain, still use it.
+//
+// Implements: int fi_close(...)
 func (q *EventQueue) Close() error {
 	q.closing.Add(1)
 	defer q.closing.Add(-1)

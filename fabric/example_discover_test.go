@@ -40,6 +40,7 @@ func ExampleVariables() {
 	// Output: FI_PROVIDER text
 }
 
+// It is not run: what libfabric writes goes to the standard error, and the level stays.
 func ExampleSetLogLevel() {
 	if err := fabric.SetLogLevel(fabric.LogInfo); err != nil {
 		log.Fatal(err)

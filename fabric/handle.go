@@ -79,6 +79,9 @@ func (h *handle) adopt(p *handle) {
 
 // enter must come before a call into libfabric, and leave after it.
 func (h *handle) enter() error {
+	if h.number == 0 {
+		return h.neverOpened()
+	}
 	for h.users.Add(1)&(closedBit|closingBit) != 0 {
 		if h.users.Add(-1)&closedBit != 0 {
 			return h.closedError()
@@ -90,6 +93,12 @@ func (h *handle) enter() error {
 }
 
 func (h *handle) leave() { h.users.Add(-1) }
+
+// neverOpened is for the zero value of a type: libfabric would look into what is not
+// there.
+func (h *handle) neverOpened() error {
+	return &Error{Op: "handle", Errno: errnoInvalid, Detail: "it was never opened"}
+}
 
 func (h *handle) closedError() error {
 	return &Error{Op: h.kind, Provider: h.provider, Errno: errnoClosed}
@@ -105,6 +114,9 @@ const shortCalls = 200
 
 // close runs free once nobody uses the handle and no child is open.
 func (h *handle) close(free func() error) error {
+	if h.number == 0 {
+		return h.neverOpened()
+	}
 	h.closers.Add(1)
 	defer h.closers.Add(-1)
 	for looks := 0; ; looks++ {

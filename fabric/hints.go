@@ -8,13 +8,13 @@ import (
 )
 
 // Hints say what Discover is to look for. A zero member is no wish, except
-// where it says what it stands for.
+// where it says what it stands for. Discover does not keep the slices.
 type Hints struct {
 	// Provider is a provider's name; its utility layers are found too ("tcp"
-	// finds "tcp;ofi_rxm"), unless it ends with a semicolon ("tcp;"). A list is separated by commas, and "^" before it
-	// means all others.
+	// finds "tcp;ofi_rxm"), unless it ends with a semicolon ("tcp;"). A list is
+	// separated by commas, and "^" before it means all others.
 	Provider string
-	// Fabric and Domain name a network and an interface or device.
+	// Fabric names a network, and Domain an interface or device.
 	Fabric, Domain string
 	// Source is the host name or address that the endpoint is to be bound to,
 	// Destination the one that it is to reach. One of them can be given by
@@ -26,13 +26,15 @@ type Hints struct {
 	// NumericHost keeps Source and Destination from being looked up by name
 	// (FI_NUMERICHOST).
 	NumericHost bool
-	// SourceAddress and DestinationAddress are addresses in AddressFormat.
+	// SourceAddress and DestinationAddress are addresses in AddressFormat, of the
+	// endpoint itself and of the one that it is to reach.
 	SourceAddress, DestinationAddress []byte
-	AddressFormat                     AddressFormat
+	// AddressFormat is that of all addresses.
+	AddressFormat AddressFormat
 
-	// Endpoint is the type of endpoint; Protocol, of ProtocolVersion, is what it
-	// is to speak on the wire.
-	Endpoint        EndpointType
+	// Endpoint is the type of endpoint.
+	Endpoint EndpointType
+	// Protocol, of ProtocolVersion, is what it is to speak on the wire.
 	Protocol        Protocol
 	ProtocolVersion uint32
 	// Capabilities are what the endpoint must be able to do.
@@ -40,9 +42,9 @@ type Hints struct {
 	// SendCapabilities, ReceiveCapabilities and DomainCapabilities narrow
 	// Capabilities for one direction, and for the domain.
 	SendCapabilities, ReceiveCapabilities, DomainCapabilities Capabilities
-	// Mode and MemoryMode are what the program can live with: a provider that
-	// asks for more is not found. OperationContexts are added to Mode; with
-	// AsyncVectors nothing is found, but ErrNotSupported.
+	// Mode and MemoryMode are what the program can live with, of operations and of
+	// memory: a provider that asks for more is not found. OperationContexts are
+	// added to Mode; with AsyncVectors nothing is found, but ErrNotSupported.
 	Mode       Mode
 	MemoryMode MemoryMode
 	// OrderedSends asks that messages of one sender match in the order of
@@ -57,18 +59,20 @@ type Hints struct {
 	// with flags of its own.
 	SendFlags, ReceiveFlags OpFlags
 	// OneThread says that a domain's objects are never used at the same time
-	// (FI_THREAD_DOMAIN); false asks for FI_THREAD_SAFE. Threading, where it is
-	// not zero, goes before it.
+	// (FI_THREAD_DOMAIN); false asks for FI_THREAD_SAFE.
 	OneThread bool
+	// Threading goes before OneThread where it is not zero.
 	Threading Threading
 	// Progress is the model for data, ControlProgress that for control
 	// operations, such as connecting.
 	Progress, ControlProgress Progress
-	// ResourceManagement; zero means ResourcesEnabled.
+	// ResourceManagement says who keeps queues from overflowing; zero means
+	// ResourcesEnabled.
 	ResourceManagement ResourceManagement
-	// AddressVector; zero means AddressTable.
+	// AddressVector is the type of address vector; zero means AddressTable.
 	AddressVector AddressVectorType
-	TrafficClass  TrafficClass
+	// TrafficClass is what the network is asked for, by the domain and its endpoints.
+	TrafficClass TrafficClass
 
 	// InjectSize, SendQueue and ReceiveQueue are smallest acceptable sizes, the
 	// first in bytes, the others in operations.
@@ -76,17 +80,18 @@ type Hints struct {
 	// BufferedReceive is how many bytes of messages that nobody waits for the
 	// provider is to hold.
 	BufferedReceive uint64
-	// SendVectors, ReceiveVectors and RemoteVectors are how many buffers an
-	// operation has here, and how many pieces of remote memory.
+	// SendVectors and ReceiveVectors are how many buffers a send and a receive
+	// have, RemoteVectors how many pieces of remote memory an operation has.
 	SendVectors, ReceiveVectors, RemoteVectors uint64
 	// MaxMessage is the longest message in bytes.
 	MaxMessage uint64
-	// OrderedSizes are how long operations may be to keep their order.
+	// OrderedSizes are how many bytes operations may have and keep their order.
 	OrderedSizes OrderedSizes
 	// TagFormat is which bits of a tag are used, in the notation of
 	// mem_tag_format.
 	TagFormat uint64
-	// SendContexts and ReceiveContexts are how many of them an endpoint has.
+	// SendContexts and ReceiveContexts are how many of them an endpoint has, or
+	// SharedContext.
 	SendContexts, ReceiveContexts uint64
 	// KeySize and ImmediateSize are the bytes of a remote key and of immediate
 	// data.

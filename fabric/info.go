@@ -41,10 +41,7 @@ func (i *Info) fillIn(of *Info) {
 // look: sockets takes those of any other, also for a domain, which weft would then deal with
 // as with the other's, and shm dies of SIGSEGV.
 func (i *Info) foreign(provider string) string {
-	switch {
-	case i == nil:
-		return "no info"
-	case i.Provider() != provider:
+	if i.Provider() != provider {
 		return "the info is of another provider, " + i.Provider()
 	}
 	return ""
@@ -253,6 +250,17 @@ func (i *Info) IP() bool {
 func (i *Info) String() string {
 	defer runtime.KeepAlive(i)
 	return i.raw.String()
+}
+
+// there refuses an info that is none: libfabric would look into it unchecked.
+func (i *Info) there(op string) error {
+	if err := available(op, ""); err != nil {
+		return err
+	}
+	if i == nil || i.raw == (cgo.Info{}) {
+		return &Error{Op: op, Errno: errnoInvalid, Detail: "it takes an info that Discover has returned"}
+	}
+	return nil
 }
 
 // core is the provider's name without utility layers.

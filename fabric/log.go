@@ -43,7 +43,7 @@ var imported struct {
 // does not count any more.
 //
 // ErrNotSupported says that the library cannot hand its log over, ErrBusy that
-// somebody else in the process has it.
+// somebody else in the process has it, ErrInvalid that there is no such level.
 //
 // Implements: int fi_import_log(...)
 func SetLogLevel(level LogLevel) error {

@@ -29,7 +29,8 @@ type MulticastGroup struct {
 // an address of this host's alone: bind it to 0.0.0.0.
 //
 // ErrNotSupported says that the provider has no multicast, or that the endpoint
-// was not opened with Multicast.
+// was not opened with Multicast; ErrInvalid that it is not enabled, or that the
+// address is not of its format.
 //
 // Implements: int fi_join(...)
 func (e *Endpoint) JoinMulticast(address []byte, flags Capabilities) (*MulticastGroup, error) {
@@ -80,6 +81,8 @@ func (g *MulticastGroup) Address() Address { return g.address }
 func (g *MulticastGroup) closed() bool { return g.users.Load()&closedBit != 0 }
 
 // Close leaves the group. It comes before Close of the endpoint.
+//
+// Implements: int fi_close(...)
 func (g *MulticastGroup) Close() error {
 	return g.close(func() error { return fail("fi_close of multicast group", g.provider, int(g.raw.Close())) })
 }

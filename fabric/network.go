@@ -12,9 +12,13 @@ type Fabric struct {
 }
 
 // OpenFabric opens the network that the info names. Any goroutine may call it.
+// ErrInvalid says that there is no info.
 //
 // Implements: int fi_fabric(...)
 func (i *Info) OpenFabric() (*Fabric, error) {
+	if err := i.there("fi_fabric"); err != nil {
+		return nil, err
+	}
 	raw, code := cgo.OpenFabric(i.raw)
 	if code != 0 {
 		return nil, fail("fi_fabric", i.Provider(), int(code))

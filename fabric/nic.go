@@ -9,12 +9,17 @@ import (
 // NIC describes the network interface behind a domain (fid_nic). What the
 // provider does not know is empty.
 type NIC struct {
-	// Name is the device's, such as "rdmap0s6"; the identifiers are those of
-	// the bus, in the notation of the provider.
-	Name, ID, Version, Vendor string
-	Driver, Firmware          string
+	// Name is the device's, such as "rdmap0s6".
+	Name string
+	// ID, Version and Vendor say which device it is, which revision of it and of
+	// which maker: identifiers of the bus, in the notation of the provider.
+	ID, Version, Vendor string
+	// Driver is the name of the kernel's driver, Firmware the version of what runs
+	// on the device.
+	Driver, Firmware string
 	// PCI is where on the bus it is; nil where it is on none.
-	PCI  *PCI
+	PCI *PCI
+	// Link is how it is connected to the network.
 	Link Link
 }
 
@@ -36,7 +41,8 @@ type Link struct {
 	Address, Network string
 	// MTU is the longest packet in bytes, Speed in bits per second.
 	MTU, Speed uint64
-	State      LinkState
+	// State says whether packets can go.
+	State LinkState
 }
 
 // LinkState says whether a link is up.

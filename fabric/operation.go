@@ -132,8 +132,8 @@ const (
 func MPITag(tag int32, payload uint8) uint64 { return cgo.MPITag(tag, payload) }
 
 // Remote is where a peer's memory is. Address is what the peer said,
-// plus an offset: a virtual address, or an offset in the region, as its domain
-// has it.
+// plus an offset in bytes: a virtual address, or an offset in the region, as its
+// domain has it. Key is that of the region.
 type Remote struct {
 	Address, Key uint64
 }

@@ -137,7 +137,8 @@ func (o SizeOption) String() string { return optionName(cgo.Option(o)) }
 func (o BoolOption) String() string { return optionName(cgo.Option(o)) }
 
 // SizeOption reads an option. ErrNotSupported says that the provider does not
-// have it, or that the library at hand is too old for it.
+// have it, or that the library at hand is too old for it; ErrInvalid that there is
+// no such option, or that shm is asked before Enable.
 //
 // Implements: int fi_getopt(...)
 func (e *Endpoint) SizeOption(o SizeOption) (value uint64, err error) {

@@ -31,7 +31,8 @@ type PassiveEndpoint struct {
 }
 
 // OpenPassiveEndpoint makes an endpoint that can listen where the info's source
-// says, at a port of the provider's choice if that has none.
+// says, at a port of the provider's choice if that has none. An info of another type
+// than Connected, or without a source, is ErrInvalid.
 //
 // Implements: int fi_passive_ep(...)
 func (f *Fabric) OpenPassiveEndpoint(i *Info) (*PassiveEndpoint, error) {
@@ -40,6 +41,9 @@ func (f *Fabric) OpenPassiveEndpoint(i *Info) (*PassiveEndpoint, error) {
 		return nil, err
 	}
 	defer f.leave()
+	if err := i.there(op); err != nil {
+		return nil, err
+	}
 	if detail := i.wrong(f.provider); detail != "" {
 		return nil, f.invalid(op, detail)
 	}
@@ -61,8 +65,9 @@ const rejectTime = 25 * time.Millisecond
 
 func (p *PassiveEndpoint) closed() bool { return p.users.Load()&closedBit != 0 }
 
-// SetBacklog says how many requests may wait unread, before Listen.
-// ErrNotSupported says that the provider has a number of its own.
+// SetBacklog says how many requests may wait unread, 1 to 65536, before Listen;
+// ErrInvalid after it. ErrNotSupported says that the provider has a number of its
+// own.
 //
 // Implements: int fi_control(...)
 func (p *PassiveEndpoint) SetBacklog(n int) error {
@@ -74,8 +79,8 @@ func (p *PassiveEndpoint) SetBacklog(n int) error {
 	})
 }
 
-// SetName says where to listen, before Listen. Not every provider lets one
-// choose other than by the info's source.
+// SetName says where to listen, before Listen; ErrInvalid after it. It does not keep
+// the bytes. Not every provider lets one choose other than by the info's source.
 //
 // Implements: int fi_setname(...)
 func (p *PassiveEndpoint) SetName(address []byte) error {
@@ -102,7 +107,8 @@ func (p *PassiveEndpoint) prepare(op string, do func(op string) error) error {
 }
 
 // Listen lets peers connect. Their requests come out of the event queue, each as
-// a *ConnectionRequest. It can be called once.
+// a *ConnectionRequest. It can be called once; ErrInvalid after that, and for a queue
+// of another fabric. The queue cannot be closed before the endpoint.
 //
 // Implements: int fi_pep_bind(...), fi_listen(...)
 func (p *PassiveEndpoint) Listen(q *EventQueue) error {
@@ -127,7 +133,8 @@ func (p *PassiveEndpoint) Listen(q *EventQueue) error {
 	})
 }
 
-// Name returns where the endpoint listens, for peers to Connect to.
+// Name returns where the endpoint listens, for peers to Connect to, once it does;
+// ErrInvalid before. The caller may keep it.
 //
 // Implements: int fi_getname(...)
 func (p *PassiveEndpoint) Name() ([]byte, error) {
@@ -170,6 +177,8 @@ func (p *PassiveEndpoint) request(i *Info, data []byte) *ConnectionRequest {
 
 // Close ends the listening. Requests that were neither opened nor rejected are
 // rejected; connections that were accepted go on.
+//
+// Implements: int fi_close(...)
 func (p *PassiveEndpoint) Close() error {
 	return p.close(func() error {
 		if p.events != nil {

@@ -51,9 +51,9 @@ type PortConfig struct {
 }
 
 // OpenPort opens what the info describes, which is that of a [Choice], or another
-// one of reliable datagrams. With tcp's own endpoints (libfabric 2.x), which Choose
-// does not take by itself, a peer that ends in the middle of a message may end the
-// process. Any goroutine may call it.
+// one of reliable datagrams. Without an info it is ErrInvalid. With tcp's own
+// endpoints (libfabric 2.x), which Choose does not take by itself, a peer that ends in
+// the middle of a message may end the process. Any goroutine may call it.
 func OpenPort(i *Info, config PortConfig) (port *Port, err error) {
 	if config.Operations == 0 {
 		config.Operations = 1024

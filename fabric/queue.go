@@ -147,6 +147,8 @@ func (q *CompletionQueue) newTurn(e cgo.Endpoint, ops int) (*cgo.Turn, bool) {
 // WaitDescriptor returns the file descriptor that becomes readable when there
 // may be completions, or -1. It belongs to the queue. Before blocking on it,
 // TryWait must have said that it is safe.
+//
+// Implements: int fi_control(...)
 func (q *CompletionQueue) WaitDescriptor() int { return q.waitFD }
 
 // TryWait says whether blocking on the wait descriptor is safe; if not, there
@@ -303,15 +305,16 @@ func (q *CompletionQueue) failure(t *cgo.Turn, c *cgo.Completion, s *slot) error
 // Read takes up to len(completions) completions off the queue, of whichever
 // endpoint, but no more than 256; while there are none it tries spins times more,
 // where fewer than 0 is 0. It is for queues that several endpoints share; Turn reads
-// the queues of its endpoint itself. It does not allocate, but for errors.
+// the queues of its endpoint itself. It does not allocate, but for errors, which are
+// about the queue as a whole: that of an operation is in its Completion.
 //
 // Implements: ssize_t fi_cq_read(...), fi_cq_readfrom(...), fi_cq_readerr(...)
 func (q *CompletionQueue) Read(completions []Completion, spins int) (int, error) {
 	return q.read(completions, q.patience(spins), 0)
 }
 
-// ReadWait is Read that blocks for up to waitMS milliseconds; see
-// [Endpoint.TurnWait].
+// ReadWait is Read that blocks for up to waitMS milliseconds, where fewer than 0 is
+// 0; see [Endpoint.TurnWait]. ErrNotSupported says that nobody can wait here.
 //
 // Implements: ssize_t fi_cq_sread(...), fi_cq_sreadfrom(...)
 func (q *CompletionQueue) ReadWait(completions []Completion, waitMS int) (int, error) {

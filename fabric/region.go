@@ -85,7 +85,7 @@ var regionFlagNames = setNames[RegionFlags]{
 func (f RegionFlags) String() string { return regionFlagNames.list(f) }
 
 // Register makes buf known to the domain for sending and receiving. It is pinned
-// until Close of the region.
+// until Close of the region. Errors are those of RegisterMemory.
 //
 // Implements: int fi_mr_reg(...)
 func (d *Domain) Register(buf []byte) (*Region, error) {
@@ -93,8 +93,10 @@ func (d *Domain) Register(buf []byte) (*Region, error) {
 }
 
 // RegisterMemory makes buffers known to the domain, as one region in which they
-// follow each other. How many there can be is for the provider to say, and
-// often 1; ErrInvalid names the number.
+// follow each other. They are pinned until Close of the region; the slice of them is
+// the caller's again on return. How many there can be is for the provider to say, and
+// often 1; ErrInvalid names the number, or says that a buffer is empty or what of the
+// configuration cannot be.
 //
 // Implements: int fi_mr_reg(...), fi_mr_regv(...), fi_mr_regattr(...)
 func (d *Domain) RegisterMemory(c RegionConfig, buffers ...[]byte) (*Region, error) {

@@ -3,9 +3,9 @@ package fabric
 import "github.com/weft-go/weft/cgo"
 
 // BindEndpoint binds the region to an endpoint, where the domain keeps regions
-// by endpoint (FI_MR_ENDPOINT): there it comes between registration and Enable.
-// The endpoint cannot be closed before the region. Other domains answer
-// ErrNotSupported.
+// by endpoint (FI_MR_ENDPOINT): there it comes between registration and Enable, and
+// is ErrInvalid later, as is an endpoint of another domain. The endpoint cannot be
+// closed before the region. Other domains answer ErrNotSupported or ErrInvalid.
 //
 // Implements: int fi_mr_bind(...)
 func (r *Region) BindEndpoint(e *Endpoint) error {
@@ -29,7 +29,8 @@ func (r *Region) BindEndpoint(e *Endpoint) error {
 // BindCounter lets the counter count the writes and atomic operations of peers
 // in the region. In domains that say so (FI_MR_RMA_EVENT), the region is
 // registered with RegionEvents, and this comes before Enable. The counter cannot
-// be closed before the region.
+// be closed before the region. ErrNotSupported says that the provider does not count
+// for regions, ErrBusy that the counter counts deferred operations.
 //
 // Implements: int fi_mr_bind(...)
 func (r *Region) BindCounter(c *Counter) error {
@@ -67,6 +68,7 @@ func (r *Region) bind(h *handle, call func() cgo.Code) error {
 
 // Enable makes a region usable in domains where it is bound first; in others it
 // is usable from the beginning, and this does nothing. It can be called again.
+// ErrInvalid says that the region is not bound yet.
 //
 // Implements: int fi_mr_enable(...)
 func (r *Region) Enable() error {
@@ -91,7 +93,8 @@ func (r *Region) Enable() error {
 
 // Refresh says that the pages behind parts of the region have changed, or behind
 // all of it if there are none. Only domains with FI_MR_MMU_NOTIFY ask for it;
-// for others there is nothing to do.
+// for others there is nothing to do. A part that does not lie within the region is
+// ErrInvalid.
 //
 // Implements: int fi_mr_refresh(...)
 func (r *Region) Refresh(parts ...[]byte) error {

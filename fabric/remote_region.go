@@ -56,8 +56,9 @@ func (r *Region) Remote() (RemoteRegion, error) {
 }
 
 // RemoteOf is what to tell a peer about one buffer in the region, for use in
-// operations as it is. It does not allocate, but for errors. In domains with raw
-// keys there is only Remote.
+// operations as it is. It does not allocate, but for errors: a buffer that does not
+// lie within the region is ErrInvalid. So is this in domains with raw keys, where
+// there is only Remote.
 //
 // Implements: uint64_t fi_mr_key(...)
 func (r *Region) RemoteOf(buf []byte) (Remote, error) {
@@ -78,7 +79,8 @@ func (r *Region) RemoteOf(buf []byte) (Remote, error) {
 	return Remote{Address: offset, Key: r.raw.Key()}, nil
 }
 
-// At is where length bytes from offset on are, for Op.Remote.
+// At is where length bytes from offset on are, for Op.Remote. ErrInvalid says that
+// they do not lie within the region, or that its raw key must be mapped first.
 func (r RemoteRegion) At(offset, length uint64) (Remote, error) {
 	invalid := func(detail string) (Remote, error) {
 		return Remote{}, &Error{Op: "remote address", Errno: errnoInvalid, Detail: detail}
@@ -99,7 +101,8 @@ func (r RemoteRegion) At(offset, length uint64) (Remote, error) {
 const mostRawKey = 256
 
 // AppendBinary appends the region in the form that UnmarshalBinary reads: three
-// little-endian 64-bit numbers (address, length, key) and the raw key.
+// little-endian 64-bit numbers (address, length, key) and the raw key. A raw key of
+// more than 256 bytes is ErrInvalid.
 func (r RemoteRegion) AppendBinary(b []byte) ([]byte, error) {
 	if len(r.RawKey) > mostRawKey {
 		return b, &Error{Op: "remote region", Errno: errnoInvalid, Detail: "a raw key has at most " + strconv.Itoa(mostRawKey) + " bytes"}
@@ -114,7 +117,7 @@ func (r RemoteRegion) AppendBinary(b []byte) ([]byte, error) {
 func (r RemoteRegion) MarshalBinary() ([]byte, error) { return r.AppendBinary(nil) }
 
 // UnmarshalBinary reads what a peer has sent. What cannot be right is refused
-// with ErrInvalid.
+// with ErrInvalid. It does not keep the bytes.
 func (r *RemoteRegion) UnmarshalBinary(b []byte) error {
 	const fixed = 24
 	if len(b) < fixed || len(b) > fixed+mostRawKey {
@@ -134,8 +137,8 @@ func (r *RemoteRegion) UnmarshalBinary(b []byte) error {
 	return nil
 }
 
-// MappedRegion is a peer's region that this side can use. Its methods may be
-// called from any goroutine.
+// MappedRegion is a peer's region that this side can use: its At has the places. Its
+// methods may be called from any goroutine.
 type MappedRegion struct {
 	handle
 	RemoteRegion
@@ -145,7 +148,7 @@ type MappedRegion struct {
 
 // MapRemote makes a peer's region usable in operations of this domain. Only raw
 // keys need that; with others it costs nothing, so that programs need not know.
-// It is to be closed when no operation uses it any more.
+// It is to be closed when no operation uses it any more. It does not keep r.RawKey.
 //
 // Implements: int fi_mr_map_raw(...)
 func (d *Domain) MapRemote(r RemoteRegion) (*MappedRegion, error) {

@@ -7,10 +7,12 @@ import (
 )
 
 // ConnectionRequest is the event that a peer wants to connect (FI_CONNREQ). The
-// program decides once: OpenEndpoint and then Accept, or Reject. Until then the
-// provider holds the peer's connection.
+// program decides once: OpenEndpoint and then Accept, or Reject; a second decision,
+// and one after Close of the passive endpoint, is an error. Until then the provider
+// holds the peer's connection. Any goroutine may decide.
 type ConnectionRequest struct {
-	// Data is what the peer gave to Connect. It comes from outside.
+	// Data is what the peer gave to Connect. It comes from outside, and is the
+	// program's to keep.
 	Data []byte
 
 	info    *Info
@@ -33,7 +35,10 @@ func (r *ConnectionRequest) Info() *Info { return r.info }
 func (r *ConnectionRequest) Passive() *PassiveEndpoint { return r.passive }
 
 // OpenEndpoint makes the endpoint of the connection, to be enabled with
-// EnableWith and then to Accept.
+// EnableWith and then to Accept. Where it fails, the request can still be rejected.
+// ErrInvalid says that it was answered before.
+//
+// Implements: int fi_endpoint(...)
 func (r *ConnectionRequest) OpenEndpoint(d *Domain) (*Endpoint, error) {
 	const op = "fi_endpoint"
 	if d == nil {
@@ -64,7 +69,8 @@ func (r *ConnectionRequest) OpenEndpoint(d *Domain) (*Endpoint, error) {
 }
 
 // Reject refuses the connection and sends data along, which the peer finds in
-// its *ConnectionError.
+// its *ConnectionError, and which are the caller's again on return. ErrInvalid says
+// that the request was answered before.
 //
 // Implements: int fi_reject(...)
 func (r *ConnectionRequest) Reject(data []byte) error {

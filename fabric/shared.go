@@ -31,6 +31,9 @@ func (d *Domain) OpenSharedSend(i *Info) (*SharedSend, error) {
 		return nil, err
 	}
 	defer d.leave()
+	if err := i.there(op); err != nil {
+		return nil, err
+	}
 	if detail := i.foreign(d.provider); detail != "" {
 		return nil, d.invalid(op, detail)
 	}
@@ -72,6 +75,8 @@ func sharable(op string, i *Info, most uint64) error {
 }
 
 // Close closes the context. ErrBusy says which endpoints still use it.
+//
+// Implements: int fi_close(...)
 func (s *SharedSend) Close() error {
 	return s.close(func() error { return fail("fi_close of shared send context", s.provider, int(s.raw.Close())) })
 }
@@ -79,7 +84,7 @@ func (s *SharedSend) Close() error {
 // SharedReceive is a receive context that endpoints share (fi_srx_context): what
 // any of them receives goes into the buffers that were posted here, and
 // completes on one queue. Receives are posted by Turn, by one goroutine at a
-// time.
+// time, together with the queue and its endpoints. It is enabled from the beginning.
 type SharedReceive struct {
 	Context
 }
@@ -87,7 +92,8 @@ type SharedReceive struct {
 // OpenSharedReceive opens a receive context to be shared by endpoints of the
 // info's kind. Those are opened with an info whose number of receive contexts is
 // [SharedContext], and have it in their Bindings, with q for Receive. It is
-// ready at once.
+// ready at once. q cannot be closed before it. ErrNotSupported says that such
+// endpoints cannot share.
 //
 // Implements: int fi_srx_context(...)
 func (d *Domain) OpenSharedReceive(i *Info, q *CompletionQueue) (*SharedReceive, error) {
@@ -96,6 +102,9 @@ func (d *Domain) OpenSharedReceive(i *Info, q *CompletionQueue) (*SharedReceive,
 		return nil, err
 	}
 	defer d.leave()
+	if err := i.there(op); err != nil {
+		return nil, err
+	}
 	if detail := i.foreign(d.provider); detail != "" {
 		return nil, d.invalid(op, detail)
 	}

@@ -79,11 +79,11 @@ func (e *Endpoint) stage(op *Op, c *cgo.Op, x *cgo.Extra) bool {
 	if spills {
 		room = e.addSpill(c, x)
 	}
+	q := e.queue(op.Kind)
+	if q == nil {
+		return true
+	}
 	if !kind.inject {
-		q := e.queue(op.Kind)
-		if q == nil {
-			return true
-		}
 		if op.Flags&(Claim|Peek) == Claim {
 			index, ok := q.claim(e, op)
 			if !ok {

@@ -21,7 +21,8 @@ const turnOps = 256
 // 0 is 0. reaped is the number of completions filled in, of which some may be of
 // other endpoints with the same queue, and 256 are the most; 0 is normal. With no
 // completions to fill in nothing is read, and on most providers nothing moves. err is
-// about the endpoint or its queue as a whole, never about one operation.
+// about the endpoint or its queue as a whole, never about one operation: where it is
+// closed (net.ErrClosed) or not enabled (ErrInvalid), all of posts have Failed with it.
 //
 // Implements: ssize_t fi_send(...), fi_recv(...), fi_inject(...), fi_tsend(...), fi_trecv(...), fi_tinject(...)
 //
@@ -37,9 +38,9 @@ func (e *Endpoint) Turn(posts []Op, completions []Completion, spins int) (reaped
 // TurnWait is Turn that, with nothing to read, blocks for up to waitMS
 // milliseconds inside the provider, where fewer than 0 is 0. The thread is blocked,
 // not only the goroutine; [CompletionQueue.Signal] ends it early, and so does Close of
-// the endpoint.
-// ErrNotSupported says that the provider cannot block. With two queues, it blocks
-// in that of sends.
+// the endpoint. It may come back early for no reason, too. ErrNotSupported says that the
+// provider cannot block, and nothing was posted. With two queues, it blocks in that of
+// sends.
 //
 // Implements: ssize_t fi_cq_sread(...), fi_cq_sreadfrom(...)
 func (e *Endpoint) TurnWait(posts []Op, completions []Completion, waitMS int) (reaped int, err error) {

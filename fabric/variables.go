@@ -28,19 +28,19 @@ func (t VariableType) String() string { return variableTypeNames.of(t) }
 // Variable is an environment variable that libfabric, or one of its providers,
 // looks at.
 type Variable struct {
-	Name string // such as "FI_PROVIDER"
-	Type VariableType
-	Help string // in the words of libfabric
+	Name string       // such as "FI_PROVIDER"
+	Type VariableType // how its value is read
+	Help string       // what it does, in the words of libfabric
 	// Value is what the process's environment says, if Set. Of the few that weft itself
 	// sets while the providers are loaded, and only then, it is what they have read.
 	Value string
-	Set   bool
+	Set   bool // the variable is there, if only as an empty text
 }
 
 // Variables lists the environment variables that this library and its
 // providers have, by name. Most are read once: to have an effect, a variable is
 // set before the first Discover of the process. Any goroutine may call it; the
-// first call loads the providers.
+// first call loads the providers. The slice is the caller's.
 //
 // Implements: int fi_getparams(...), fi_freeparams(...)
 func Variables() ([]Variable, error) {

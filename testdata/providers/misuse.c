@@ -25,6 +25,18 @@ static void unbound(void)
 	say("fi_enable %s", code(fi_enable(ep)));
 }
 
+// An endpoint that only sends, and has a queue for that.
+static void send_queue(void)
+{
+	struct fid_ep *ep;
+
+	open_side_for(&a, FI_TAGGED | FI_SEND);
+	must("fi_endpoint", fi_endpoint(a.domain, a.info, &ep, NULL));
+	must("fi_ep_bind", fi_ep_bind(ep, &a.av->fid, 0));
+	must("fi_ep_bind", fi_ep_bind(ep, &a.cq->fid, FI_TRANSMIT));
+	say("fi_enable %s", code(fi_enable(ep)));
+}
+
 static void not_enabled(void)
 {
 	struct fid_ep *ep;
@@ -51,6 +63,7 @@ const struct question misuse_questions[] = {
 	{"null-cq-attr", null_cq_attr},
 	{"null-av-attr", null_av_attr},
 	{"unbound", unbound},
+	{"send-queue", send_queue},
 	{"not-enabled", not_enabled},
 	{"unknown-peer", unknown_peer},
 	{"busy", busy},

@@ -1,0 +1,55 @@
+package fabric_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weft-go/weft/fabric"
+)
+
+// Signal ends a wait under way, and one that has not begun; where nobody can wait, it
+// says so.
+func TestSignalEndsWait(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		a, _ := stations(t, provider, fabric.TaggedMessages)
+		buf := make([]fabric.Completion, 8)
+		if _, err := a.q.ReadWait(buf, 0); err != nil {
+			require.ErrorIs(t, err, fabric.ErrNotSupported)
+			require.ErrorIs(t, a.q.Signal(), fabric.ErrNotSupported)
+			return
+		}
+		const longest = 60 * time.Second
+		for name, wait := range map[string]func() (int, error){
+			"ReadWait": func() (int, error) { return a.q.ReadWait(buf, int(longest.Milliseconds())) },
+			"TurnWait": func() (int, error) { return a.e.TurnWait(nil, buf, int(longest.Milliseconds())) },
+		} {
+			for _, before := range []time.Duration{0, 50 * time.Millisecond} {
+				began, signaled := time.Now(), make(chan error, 1)
+				go func() {
+					time.Sleep(before)
+					signaled <- a.q.Signal()
+				}()
+				n, err := wait()
+				require.NoError(t, err, name)
+				require.Zero(t, n, name)
+				require.Less(t, time.Since(began), longest/2, name)
+				require.NoError(t, <-signaled, name)
+			}
+		}
+	})
+}
+
+// What the provider says of a failure in its own words is in the error.
+func TestErrorHasTheProvidersWords(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		a, b := stations(t, provider, fabric.TaggedMessages)
+		r := b.must(t, a, fabric.Op{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Tag: 2, Buf: make([]byte, 8)})
+		require.NoError(t, b.e.Cancel(r.Token))
+		var e *fabric.Error
+		require.ErrorAs(t, b.await(t, a).Err, &e)
+		require.ErrorIs(t, e, fabric.ErrCanceled)
+		require.NotEmpty(t, e.Detail, "of fi_cq_strerror")
+	})
+}
