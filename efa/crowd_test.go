@@ -1,9 +1,6 @@
 package efa
 
-import (
-	"testing"
-	"time"
-)
+import "testing"
 
 const crowded, calm = 2 * crowdedYield, crowdedYield / 2
 
@@ -47,7 +44,7 @@ func TestCrowdIsLeft(t *testing.T) {
 func TestCrowdNowAndThen(t *testing.T) {
 	var c crowd
 	for n := range 100 * fewCrowded {
-		took := time.Duration(crowded)
+		took := crowded
 		if n%fewCrowded == 0 {
 			took = calm
 		}

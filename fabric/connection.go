@@ -181,8 +181,9 @@ func (e *Endpoint) Accept(data []byte) error {
 
 // brokenOff is the error of a call that found its peer gone: of sockets, EIO.
 func (e *Endpoint) brokenOff(err error) error {
-	if errors.Is(err, syscall.EIO) && core(e.provider) == "sockets" {
-		return &Error{Op: err.(*Error).Op, Provider: e.provider, Errno: Errno(syscall.ECONNABORTED), Detail: "the peer has ended it"}
+	var failure *Error
+	if errors.As(err, &failure) && errors.Is(err, syscall.EIO) && core(e.provider) == "sockets" {
+		return &Error{Op: failure.Op, Provider: e.provider, Errno: Errno(syscall.ECONNABORTED), Detail: "the peer has ended it"}
 	}
 	return err
 }
