@@ -355,6 +355,7 @@ func TestArenaWaitsForWords(t *testing.T) {
 	each(t, func(t *testing.T, provider string) {
 		const n = 20_000
 		worlds := open(t, provider, 2)
+		everywhere(t, worlds, func(_ int, c *comm.Comm) error { return Barrier(deadline(t), c) })
 		a, buf := arenaOf(t, n)
 		q, err := Iallreduce(worlds[0], buf, buf, operator.Sum[int64]())
 		require.NoError(t, err)
@@ -379,7 +380,12 @@ func TestArenaWaitsForWords(t *testing.T) {
 		var in *efa.InFlightError
 		require.NotErrorAs(t, err, &in)
 		require.NoError(t, a.Close())
-		_ = Barrier(deadline(t), worlds[1])
+		// A call of rank 1 would write into what rank 0 has shown it, until it hears of the end.
+		other := worlds[1].Extended().(*group)
+		require.Eventually(t, func() (ended bool) {
+			worlds[1].Reactor().Do(func(progress) { ended = other.failure != nil })
+			return ended
+		}, patience, time.Millisecond)
 	})
 }
 
