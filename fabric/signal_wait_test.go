@@ -1,6 +1,7 @@
 package fabric_test
 
 import (
+	"runtime"
 	"testing"
 	"time"
 
@@ -25,10 +26,13 @@ func TestSignalEndsWait(t *testing.T) {
 			"ReadWait": func() (int, error) { return a.q.ReadWait(buf, int(longest.Milliseconds())) },
 			"TurnWait": func() (int, error) { return a.e.TurnWait(nil, buf, int(longest.Milliseconds())) },
 		} {
-			for _, before := range []time.Duration{0, 50 * time.Millisecond} {
+			// The more often the other yields, the surer the wait is under way.
+			for yields := range 100 {
 				began, signaled := time.Now(), make(chan error, 1)
 				go func() {
-					time.Sleep(before)
+					for range yields * yields {
+						runtime.Gosched()
+					}
 					signaled <- a.q.Signal()
 				}()
 				n, err := wait()
