@@ -89,31 +89,32 @@ func (d *Domain) OpenCounter() (*Counter, error) {
 	return c, nil
 }
 
-// bind binds the counter to an endpoint that is not enabled yet. The endpoint
-// holds it from then on.
+// wrongCounters says what is missing or does not fit of counters for an endpoint.
+func wrongCounters(e *Endpoint, counters []CounterBinding) string {
+	for _, b := range counters {
+		switch {
+		case b.Counter == nil:
+			return "a counter is missing"
+		case b.Counter.domain != e.domain:
+			return "the counter is of another domain"
+		case b.Events == 0 || b.Events&^countAll != 0:
+			return "a counter of an endpoint counts some of CountSends to CountRemoteWrites"
+		}
+	}
+	return ""
+}
+
+// bindCounters binds counters that the caller has entered to an endpoint that is not
+// enabled yet. It holds them from then on.
 //
 // Implements: int fi_ep_bind(...)
-func (c *Counter) bind(e *Endpoint, events CounterEvents) error {
-	invalid := func(detail string) error {
-		return e.invalid("fi_ep_bind of counter", detail)
+func (e *Endpoint) bindCounters(counters []CounterBinding) error {
+	for _, b := range counters {
+		if code := e.raw.BindCounter(b.Counter.raw, uint64(b.Events)); code != 0 {
+			return fail("fi_ep_bind of counter", e.provider, int(code))
+		}
+		e.adopt(&b.Counter.handle)
 	}
-	switch {
-	case c.domain != e.domain:
-		return invalid("the counter is of another domain")
-	case events == 0 || events&^countAll != 0:
-		return invalid("a counter of an endpoint counts some of CountSends to CountRemoteWrites")
-	}
-	if err := c.enter(); err != nil {
-		return err
-	}
-	defer c.leave()
-	if err := c.countEndpoint(e); err != nil {
-		return err
-	}
-	if code := e.raw.BindCounter(c.raw, uint64(events)); code != 0 {
-		return fail("fi_ep_bind of counter", e.provider, int(code))
-	}
-	e.adopt(&c.handle)
 	return nil
 }
 

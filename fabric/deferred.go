@@ -191,11 +191,15 @@ func (c *Counter) DeferSet(n uint64, when Trigger) (*Deferred, error) {
 
 func (c *Counter) deferChange(when Trigger, queue func(cgo.Work) cgo.Code) (*Deferred, error) {
 	const call = "FI_QUEUE_WORK"
+	if err := c.enter(); err != nil {
+		return nil, err
+	}
+	defer c.leave()
 	d := c.domain
 	if err := when.wrong(call, d, d.info); err != nil {
 		return nil, err
 	}
-	used := []*handle{&d.handle, &when.Counter.handle, &c.handle}
+	used := []*handle{&d.handle, &when.Counter.handle}
 	if err := enterAll(used); err != nil {
 		return nil, err
 	}
@@ -249,7 +253,7 @@ func (d *Domain) FlushDeferred() error {
 	}
 	defer d.leave()
 	if d.info.a.Caps&cgo.CapTrigger == 0 {
-		return fail(call, d.provider, int(syscall.EOPNOTSUPP))
+		return notTriggering(call, d.provider)
 	}
 	d.deferred.Lock()
 	defer d.deferred.Unlock()
