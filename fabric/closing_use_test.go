@@ -231,7 +231,7 @@ func build(t *testing.T, builder func(s *subjects)) *subjects {
 	s.argument(&op)
 	s.argument([]fabric.Op{op})
 	s.argument(make([]fabric.Completion, 4))
-	s.argument("127.0.0.1")
+	s.argument("127") // a host, and a service
 	s.argument(1)
 	s.argument(fabric.Sending)
 	s.argument(fabric.OpAtomic)
