@@ -42,8 +42,8 @@ func (p *PassiveEndpoint) SizeOption(o SizeOption) (value uint64, err error) {
 		return 0, err
 	}
 	defer p.leave()
-	if _, known := optionNames[cgo.Option(o)]; !known {
-		return 0, p.invalid(op, "there is no such option")
+	if wrong := wrongOption[uint64](cgo.Option(o)); wrong != "" {
+		return 0, p.invalid(op, wrong)
 	}
 	value, code := p.raw.SizeOption(cgo.Option(o))
 	return value, optionError(op, p.provider, code)
