@@ -1,7 +1,6 @@
 package fabric
 
 import (
-	"math"
 	"strconv"
 	"sync"
 	"syscall"
@@ -206,9 +205,9 @@ func (t Trigger) wrong(op string, d *Domain, i *Info) error {
 		return invalid("there is no counter to wait for")
 	case t.Counter.domain != d:
 		return invalid("the counter is of another domain")
-	// sockets compares as signed 32-bit numbers.
-	case t.Threshold > math.MaxInt32 && core(d.provider) == "sockets":
-		return invalid("sockets counts to " + strconv.Itoa(math.MaxInt32))
+	}
+	if detail := beyondCounting(d.provider, t.Threshold); detail != "" {
+		return invalid(detail)
 	}
 	return nil
 }

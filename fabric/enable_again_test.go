@@ -18,7 +18,7 @@ func TestEnableAgain(t *testing.T) {
 		c := openCorner(t, info)
 		other := openCorner(t, info)
 		q, v := c.queue(t), c.vector(t, fabric.AddressVectorConfig{})
-		own, foreign := counterOf(t, c.domain), counterOf(t, other.domain)
+		own, foreign := openCounter(t, c.domain), openCounter(t, other.domain)
 		e := endpointOf(t, c.domain)
 		for what, b := range map[string]fabric.CounterBinding{
 			"of another domain":   {Counter: foreign, Events: fabric.CountSends},
@@ -32,14 +32,6 @@ func TestEnableAgain(t *testing.T) {
 		}
 		require.NoError(t, e.Enable(v, q, c.events))
 	})
-}
-
-func counterOf(t *testing.T, d *fabric.Domain) *fabric.Counter {
-	t.Helper()
-	c, err := d.OpenCounter()
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, c.Close()) })
-	return c
 }
 
 // An endpoint for which libfabric has failed does not bind a second time.
@@ -80,7 +72,7 @@ func TestEnableContextAgain(t *testing.T) {
 	defer func() { require.NoError(t, send.Close()) }()
 	_, err = s.OpenSend(1)
 	require.ErrorIs(t, err, fabric.ErrInvalid, "twice")
-	counter := fabric.CounterBinding{Counter: counterOf(t, other.domain), Events: fabric.CountSends}
+	counter := fabric.CounterBinding{Counter: openCounter(t, other.domain), Events: fabric.CountSends}
 	require.ErrorIs(t, send.Enable(nil), fabric.ErrInvalid)
 	require.ErrorIs(t, send.Enable(new(fabric.CompletionQueue)), fabric.ErrInvalid)
 	require.ErrorIs(t, send.Enable(q, counter), fabric.ErrInvalid)
