@@ -130,6 +130,9 @@ func (e *Endpoint) Defer(op Op, when Trigger, done *Counter) (f *Deferred, err e
 
 // deferrable refuses operations that cannot be deferred.
 func (e *Endpoint) deferrable(call string, op *Op) error {
+	if op == nil {
+		return e.invalid(call, "there is no operation")
+	}
 	why := op.wrong()
 	switch {
 	case why != "":
