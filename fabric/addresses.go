@@ -41,7 +41,7 @@ type AddressVectorConfig struct {
 	// Type says what the addresses are; zero means AddressTable.
 	Type AddressVectorType
 	// Peers is about how many there will be, PeersPerNode how many of them on
-	// one host; zero leaves it to the provider.
+	// one host, 2^20 at most; zero leaves it to the provider. shm has 256 at most.
 	Peers, PeersPerNode uint64
 	// ReceiveBits is how many bits of an address name a receive context of the
 	// peer, from the top (NamedReceiveContexts); see [Address.Context].
@@ -49,7 +49,7 @@ type AddressVectorConfig struct {
 	// Name shares the vector with the processes of this host that open it by
 	// the same name (SharedAddressVectors).
 	Name string
-	// ReadOnly leaves inserting to the others that share it (FI_READ).
+	// ReadOnly leaves inserting to the others that share it by its Name (FI_READ).
 	ReadOnly bool
 	// UserIDs has completions name their source by the number that SetUserID
 	// gave it (PeerUserIDs).
@@ -73,22 +73,16 @@ func (d *Domain) OpenAddressVector() (*AddressVector, error) {
 //
 // Implements: int fi_av_open(...)
 func (d *Domain) OpenAddressVectorConfig(config AddressVectorConfig) (*AddressVector, error) {
-	if config.Type == 0 {
-		config.Type = AddressTable
-	}
-	if config.Type != AddressTable && config.Type != AddressMap {
-		return nil, d.invalid("fi_av_open", "there is no such type of address vectors: "+strconv.Itoa(int(config.Type)))
-	}
-	if config.ReceiveBits < 0 || config.ReceiveBits > 32 {
-		return nil, d.invalid("fi_av_open", "0 to 32 bits of an address can name a receive context, not "+strconv.Itoa(config.ReceiveBits))
-	}
-	if hasZero(config.Name) {
-		return nil, d.invalid("fi_av_open", zeroByte)
-	}
 	if err := d.enter(); err != nil {
 		return nil, err
 	}
 	defer d.leave()
+	if config.Type == 0 {
+		config.Type = AddressTable
+	}
+	if detail := config.wrong(core(d.provider)); detail != "" {
+		return nil, d.invalid("fi_av_open", detail)
+	}
 	raw := cgo.AddressVectorConfig{
 		Type: uint32(config.Type), ReceiveBits: config.ReceiveBits,
 		Count: config.Peers, PerNode: config.PeersPerNode, Name: config.Name,
@@ -111,6 +105,28 @@ func (d *Domain) OpenAddressVectorConfig(config AddressVectorConfig) (*AddressVe
 	}
 	v.open("address vector", d.provider, &d.handle)
 	return v, nil
+}
+
+// wrong says what cannot be.
+func (c *AddressVectorConfig) wrong(provider string) string {
+	// smr refuses more, and others multiply what they are told until it is little.
+	most := uint64(mostSymmetric)
+	if provider == "shm" {
+		most = 256
+	}
+	switch {
+	case c.Type != AddressTable && c.Type != AddressMap:
+		return "there is no such type of address vectors: " + strconv.Itoa(int(c.Type))
+	case c.ReceiveBits < 0 || c.ReceiveBits > 32:
+		return "0 to 32 bits of an address can name a receive context, not " + strconv.Itoa(c.ReceiveBits)
+	case hasZero(c.Name):
+		return zeroByte
+	case c.ReadOnly && c.Name == "":
+		return "a vector that only others insert into is one with a name"
+	case max(c.Peers, c.PeersPerNode) > most:
+		return "an address vector is opened for " + strconv.FormatUint(most, 10) + " peers at most"
+	}
+	return ""
 }
 
 // addressLength is how long each address is in bytes, 0 where they differ.
@@ -273,7 +289,7 @@ func (v *AddressVector) InsertAll(addresses [][]byte) ([]Inserted, error) {
 	v.befriend(peers, codes, taken)
 	for n, i := range places {
 		if peers[n] == cgo.NoAddress || codes[n] != 0 {
-			results[i] = Inserted{AddressAny, v.notInserted(code, codes[n])}
+			results[i] = Inserted{AddressAny, v.notInserted("fi_av_insert", code, codes[n])}
 			continue
 		}
 		v.met(Address(peers[n]), addresses[i])
@@ -284,7 +300,7 @@ func (v *AddressVector) InsertAll(addresses [][]byte) ([]Inserted, error) {
 
 // notInserted says why one address was not taken: for its own reason if the
 // provider gave one, else for that of the call.
-func (v *AddressVector) notInserted(call cgo.Code, own int32) error {
+func (v *AddressVector) notInserted(op string, call cgo.Code, own int32) error {
 	errno := Errno(max(own, -own))
 	if errno == 0 {
 		errno = Errno(call)
@@ -292,7 +308,7 @@ func (v *AddressVector) notInserted(call cgo.Code, own int32) error {
 	if errno == 0 {
 		errno = errnoInvalid
 	}
-	return &Error{Op: "fi_av_insert", Provider: v.provider, Errno: errno, Detail: "the provider did not take the address"}
+	return &Error{Op: op, Provider: v.provider, Errno: errno, Detail: "the provider did not take the address"}
 }
 
 // known refuses a peer that was not inserted, which providers would look for

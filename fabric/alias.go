@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"cmp"
 	"syscall"
 
 	"github.com/weft-go/weft/cgo"
@@ -150,25 +151,27 @@ func (e *Endpoint) OpenAlias(d Direction, flags OpFlags) (*Alias, error) {
 	return &Alias{endpoint: a, of: e}, nil
 }
 
+func (a *Alias) part() *Endpoint { return cmp.Or(a.endpoint, &unopened) }
+
 // Turn is that of the endpoint.
 func (a *Alias) Turn(posts []Op, completions []Completion, spins int) (reaped int, err error) {
-	return a.endpoint.Turn(posts, completions, spins)
+	return a.part().Turn(posts, completions, spins)
 }
 
 // TurnWait is that of the endpoint.
 func (a *Alias) TurnWait(posts []Op, completions []Completion, waitMS int) (reaped int, err error) {
-	return a.endpoint.TurnWait(posts, completions, waitMS)
+	return a.part().TurnWait(posts, completions, waitMS)
 }
 
 // Cancel is that of the endpoint, for operations that were posted through the
 // alias.
-func (a *Alias) Cancel(token Token) error { return a.endpoint.Cancel(token) }
+func (a *Alias) Cancel(token Token) error { return a.part().Cancel(token) }
 
 // Close ends the alias. Operations in flight go on as the endpoint's.
 //
 // Implements: int fi_close(...)
 func (a *Alias) Close() error {
-	e := a.endpoint
+	e := a.part()
 	return e.close(func() error {
 		if err := fail("fi_close of alias", e.provider, int(e.raw.Close())); err != nil {
 			return err

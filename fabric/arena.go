@@ -111,6 +111,9 @@ func (a *Arena) Register(d *Domain, c RegionConfig) (*Region, error) {
 		return nil, err
 	}
 	defer a.leave()
+	if d == nil {
+		return nil, a.invalid("fi_mr_reg", "there is no domain to register with")
+	}
 	r, err := d.RegisterMemory(c, a.buf)
 	if err != nil {
 		return nil, err

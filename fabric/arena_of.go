@@ -76,12 +76,15 @@ type holder struct{ release func() error }
 // registered beyond a call: it gives up what it has, calls forget, and returns nil, or it
 // says why it cannot, which is then the error of Close. It may be called more than once,
 // and must not wait for a call that uses the arena. forget ends that; it may be called at
-// any time, and again. Errors: net.ErrClosed.
+// any time, and again. Errors: net.ErrClosed, and ErrInvalid without release.
 func (a *Arena) BeforeClose(release func() error) (forget func(), err error) {
 	if err := a.enter(); err != nil {
 		return nil, err
 	}
 	defer a.leave()
+	if release == nil {
+		return nil, a.invalid("arena", "there is no release to call")
+	}
 	h := &holder{release}
 	a.holding.Lock()
 	defer a.holding.Unlock()

@@ -46,7 +46,8 @@ type CounterBinding struct {
 
 // EnableWith binds the endpoint to what it works with and makes it ready. It can
 // be called once; an endpoint for which it failed within libfabric can only be
-// closed. ErrInvalid says what is missing or does not fit. What was bound cannot
+// closed. ErrInvalid says what is missing or does not fit, ErrBusy that a counter
+// counts deferred operations; nothing is bound then. What was bound cannot
 // be closed before the endpoint. A ReadWait of the queues by another goroutine is
 // ended, and their calls wait meanwhile; other endpoints of the queues must not be in
 // a turn.
@@ -69,12 +70,16 @@ func (e *Endpoint) EnableWith(b Bindings) error {
 		return err
 	}
 	defer readmit()
-	for _, h := range b.handles() {
-		if err := h.enter(); err != nil {
-			return err
-		}
-		defer h.leave()
+	held := b.handles()
+	if err := enterAll(held); err != nil {
+		return err
 	}
+	defer leaveAll(held)
+	// The last that may refuse: what was bound once cannot be bound again.
+	if err := e.domain.countFor(e, b.Counters); err != nil {
+		return err
+	}
+	e.bound = true
 	if err := b.bind(e); err != nil {
 		return err
 	}
@@ -99,6 +104,8 @@ func (b *Bindings) wrong(e *Endpoint) string {
 	switch {
 	case e.turn != nil:
 		return "the endpoint is enabled already"
+	case e.bound:
+		return failedBefore
 	case info.Endpoint() == Connected && b.Vector != nil:
 		return "a connected endpoint has no address vector"
 	case info.Endpoint() != Connected && b.Vector == nil:
@@ -119,20 +126,18 @@ func (b *Bindings) wrong(e *Endpoint) string {
 		return "a shared receive context is for an endpoint whose info has SharedContext, and for no other"
 	case b.SharedSend != nil && b.SharedSend.domain != e.domain:
 		return "the shared send context is of another domain"
-	case b.SharedReceive != nil && b.SharedReceive.endpoint.domain != e.domain:
+	case b.SharedReceive != nil && b.SharedReceive.part().domain != e.domain:
 		return "the shared receive context is of another domain"
 	case b.SharedReceive != nil && b.SharedReceive.endpoint.receive != b.Receive:
 		return "the endpoint's receive queue must be that of its shared receive context"
 	}
-	for _, c := range b.Counters {
-		if c.Counter == nil {
-			return "a counter is missing"
-		}
-	}
-	return ""
+	return wrongCounters(e, b.Counters)
 }
 
-// handles are those of everything but counters and completion queues.
+// failedBefore: libfabric has some of the bindings, and would count them twice.
+const failedBefore = "it has failed before: the endpoint can only be closed"
+
+// handles are those of everything but completion queues.
 func (b *Bindings) handles() []*handle {
 	var list []*handle
 	if b.Vector != nil {
@@ -146,6 +151,9 @@ func (b *Bindings) handles() []*handle {
 	}
 	if b.SharedReceive != nil {
 		list = append(list, &b.SharedReceive.endpoint.handle)
+	}
+	for _, c := range b.Counters {
+		list = append(list, &c.Counter.handle)
 	}
 	return list
 }
@@ -186,12 +194,7 @@ func (b *Bindings) bind(e *Endpoint) error {
 	if err := e.bindQueues(cmp.Or(b.Send, b.Receive), cmp.Or(b.Receive, b.Send)); err != nil {
 		return err
 	}
-	for _, c := range b.Counters {
-		if err := c.Counter.bind(e, c.Events); err != nil {
-			return err
-		}
-	}
-	return nil
+	return e.bindCounters(b.Counters)
 }
 
 // bindQueues binds the queues of the two directions, one of which may be nil.

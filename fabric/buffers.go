@@ -73,6 +73,10 @@ type Buffer struct {
 // the arena nor its region can be closed before the pool. ErrInvalid says what is
 // wrong with the sizes, or that the region is not of the arena.
 func NewPool(a *Arena, c PoolConfig) (*Pool, error) {
+	invalid := func(detail string) error { return &Error{Op: "pool", Errno: errnoInvalid, Detail: detail} }
+	if a == nil {
+		return nil, invalid("it takes an arena")
+	}
 	if err := a.enter(); err != nil {
 		return nil, err
 	}
@@ -81,7 +85,6 @@ func NewPool(a *Arena, c PoolConfig) (*Pool, error) {
 	if c.Largest == 0 {
 		c.Largest = c.Smallest
 	}
-	invalid := func(detail string) error { return &Error{Op: "pool", Errno: errnoInvalid, Detail: detail} }
 	size := len(a.buf)
 	switch {
 	case c.Smallest < 1 || c.Smallest > c.Largest || c.Largest > size:
@@ -151,9 +154,13 @@ func (p *Pool) carve() {
 // allocate, that error included. A length below 0, or above that of the largest
 // buffer, is ErrInvalid.
 func (p *Pool) Get(length int) (Buffer, error) {
+	if err := p.enter(); err != nil {
+		return Buffer{}, err
+	}
+	defer p.leave()
 	level := 0
-	if blocks := (length + p.unit - 1) / p.unit; blocks > 1 {
-		level = bits.Len(uint(blocks - 1))
+	if length > p.unit {
+		level = bits.Len(uint((length - 1) / p.unit))
 	}
 	if length < 0 || level >= p.levels {
 		return Buffer{}, &Error{
@@ -161,10 +168,6 @@ func (p *Pool) Get(length int) (Buffer, error) {
 			Detail: "buffers have 0 to " + strconv.Itoa(p.unit<<(p.levels-1)) + " bytes, not " + strconv.Itoa(length),
 		}
 	}
-	if err := p.enter(); err != nil {
-		return Buffer{}, err
-	}
-	defer p.leave()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	from := level

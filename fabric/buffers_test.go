@@ -1,6 +1,7 @@
 package fabric_test
 
 import (
+	"math"
 	"net"
 	"sync"
 	"testing"
@@ -41,7 +42,7 @@ func TestPoolOfOneSize(t *testing.T) {
 		require.NoError(t, b.Put())
 	}
 	require.Zero(t, p.Out())
-	for _, n := range []int{-1, 9025, 1 << 40} {
+	for _, n := range []int{-1, 9025, 1 << 40, math.MaxInt} {
 		_, err := p.Get(n)
 		require.ErrorIs(t, err, fabric.ErrInvalid, "%d bytes", n)
 	}

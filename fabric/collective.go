@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -204,6 +205,9 @@ func (g *Group) busy() bool {
 //
 // Implements: int fi_close(...)
 func (g *Group) Close() error {
+	if g.number == 0 {
+		return g.neverOpened()
+	}
 	if !g.closed() && g.busy() {
 		return &Error{
 			Op: "close of group", Provider: g.provider, Errno: Errno(syscall.EBUSY),
@@ -359,7 +363,7 @@ func (g *Group) atRoot(c *Collective, parts int) int {
 // length.
 func (g *Group) post(kind CollectiveKind, c *Collective, parts, resultParts int) (Token, error) {
 	// Close of the endpoint closes the group, and waits for those in it.
-	e := g.endpoint
+	e := cmp.Or(g.endpoint, &unopened)
 	if err := e.enter(); err != nil {
 		return 0, err
 	}

@@ -82,8 +82,11 @@ func (c *connection) refuses(e *Endpoint, receive bool) (Errno, string) {
 
 // Info is what the endpoint was opened with.
 func (e *Endpoint) Info() *Info {
-	if e.connection.info != nil {
+	switch {
+	case e.connection.info != nil:
 		return e.connection.info
+	case e.domain == nil:
+		return new(Info)
 	}
 	return e.domain.info
 }
@@ -97,6 +100,10 @@ func (e *Endpoint) closed() bool { return e.users.Load()&closedBit != 0 }
 //
 // Implements: int fi_endpoint(...)
 func (d *Domain) OpenEndpointFor(i *Info) (*Endpoint, error) {
+	if err := d.enter(); err != nil {
+		return nil, err
+	}
+	defer d.leave()
 	if err := i.there("fi_endpoint"); err != nil {
 		return nil, err
 	}

@@ -1,9 +1,11 @@
 package fabric
 
 import (
+	"cmp"
 	"runtime"
 	"strconv"
 	"sync"
+	"syscall"
 
 	"github.com/weft-go/weft/cgo"
 )
@@ -42,14 +44,21 @@ type Context struct {
 	endpoint *Endpoint
 }
 
+// unopened is what stands behind a context or an alias that was never opened: its
+// methods say so.
+var unopened Endpoint
+
+func (c *Context) part() *Endpoint { return cmp.Or(c.endpoint, &unopened) }
+
 // Enable binds the context to its completion queue and to counters, and makes
-// it ready. It can be called once. ErrInvalid says what is missing or does not fit.
-// What was bound cannot be closed before the context. It keeps others from the queue
+// it ready. It can be called once; if it failed within libfabric, the context can only
+// be closed. ErrInvalid says what is missing or does not fit, ErrBusy that a counter
+// counts deferred operations. What was bound cannot be closed before the context. It keeps others from the queue
 // meanwhile, as [Endpoint.EnableWith] does.
 //
 // Implements: int fi_ep_bind(...), fi_enable(...)
 func (c *Context) Enable(q *CompletionQueue, counters ...CounterBinding) error {
-	e := c.endpoint
+	e := c.part()
 	if err := e.enter(); err != nil {
 		return err
 	}
@@ -57,16 +66,30 @@ func (c *Context) Enable(q *CompletionQueue, counters ...CounterBinding) error {
 	switch {
 	case e.turn != nil:
 		return e.invalid("fi_enable", "the context is enabled already")
+	case e.bound:
+		return e.invalid("fi_enable", failedBefore)
 	case q == nil:
 		return e.invalid("fi_enable", "the context needs a completion queue, which says when operations give their memory back")
 	case q.domain != e.domain:
 		return e.invalid("fi_enable", "the completion queue is of another domain")
+	}
+	if detail := wrongCounters(e, counters); detail != "" {
+		return e.invalid("fi_enable", detail)
 	}
 	readmit, err := excludeFrom(q)
 	if err != nil {
 		return err
 	}
 	defer readmit()
+	held := (&Bindings{Counters: counters}).handles()
+	if err := enterAll(held); err != nil {
+		return err
+	}
+	defer leaveAll(held)
+	if err := e.domain.countFor(e, counters); err != nil {
+		return err
+	}
+	e.bound = true
 	send, receive := q, (*CompletionQueue)(nil)
 	if e.connection.part == receiveContext {
 		send, receive = nil, q
@@ -74,13 +97,8 @@ func (c *Context) Enable(q *CompletionQueue, counters ...CounterBinding) error {
 	if err := e.bindQueues(send, receive); err != nil {
 		return err
 	}
-	for _, b := range counters {
-		if b.Counter == nil {
-			return e.invalid("fi_enable", "a counter is missing")
-		}
-		if err := b.Counter.bind(e, b.Events); err != nil {
-			return err
-		}
+	if err := e.bindCounters(counters); err != nil {
+		return err
 	}
 	return e.activate(send, receive)
 }
@@ -88,16 +106,16 @@ func (c *Context) Enable(q *CompletionQueue, counters ...CounterBinding) error {
 // Turn is that of an [Endpoint]. A send context takes no receives, and a receive
 // context nothing else.
 func (c *Context) Turn(posts []Op, completions []Completion, spins int) (reaped int, err error) {
-	return c.endpoint.Turn(posts, completions, spins)
+	return c.part().Turn(posts, completions, spins)
 }
 
 // TurnWait is that of an [Endpoint].
 func (c *Context) TurnWait(posts []Op, completions []Completion, waitMS int) (reaped int, err error) {
-	return c.endpoint.TurnWait(posts, completions, waitMS)
+	return c.part().TurnWait(posts, completions, waitMS)
 }
 
 // Cancel is that of an [Endpoint], for operations that were posted here.
-func (c *Context) Cancel(token Token) error { return c.endpoint.Cancel(token) }
+func (c *Context) Cancel(token Token) error { return c.part().Cancel(token) }
 
 // Close closes the context. ErrBusy says which endpoints still use it.
 // Operations in flight end without a completion, and their buffers are the caller's again
@@ -106,7 +124,7 @@ func (c *Context) Cancel(token Token) error { return c.endpoint.Cancel(token) }
 // operations fail. The rest is put off until the endpoint is closed.
 //
 // Implements: int fi_close(...)
-func (c *Context) Close() error { return c.endpoint.Close() }
+func (c *Context) Close() error { return c.part().Close() }
 
 // ScalableEndpoint is an endpoint with several send and receive contexts behind
 // one address, so that threads need not share one (fi_scalable_ep). Its methods
@@ -119,6 +137,7 @@ type ScalableEndpoint struct {
 	vector *AddressVector
 
 	mu      sync.Mutex
+	bound   bool // enabling it has begun in libfabric
 	enabled bool
 	// opened are the contexts that there have been. Providers do not all let
 	// go of one that is closed before the endpoint is.
@@ -149,6 +168,10 @@ func (d *Domain) OpenScalableEndpoint(i *Info) (*ScalableEndpoint, error) {
 	if detail := i.wrong(d.provider); detail != "" {
 		return nil, d.invalid(op, detail)
 	}
+	if i.Endpoint() == Connected {
+		// sockets makes one, which nobody could connect, and keeps its address vector.
+		return nil, &Error{Op: op, Provider: d.provider, Errno: Errno(syscall.ENOSYS), Detail: "endpoints of connections are not scalable here"}
+	}
 	limits := i.Limits()
 	if i.SendContexts() > limits.EndpointSendContexts || i.ReceiveContexts() > limits.EndpointReceiveContexts {
 		return nil, d.invalid(op, "an endpoint here has up to "+strconv.FormatUint(limits.EndpointSendContexts, 10)+" send and "+
@@ -165,7 +188,8 @@ func (d *Domain) OpenScalableEndpoint(i *Info) (*ScalableEndpoint, error) {
 
 // Enable binds the endpoint to its address vector and, if it is not nil, to an
 // event queue, and makes it ready. Contexts are opened after it. It can be called
-// once. ErrInvalid says what is missing or does not fit. What was bound cannot be
+// once; if it failed within libfabric, the endpoint can only be closed. ErrInvalid says
+// what is missing or does not fit. What was bound cannot be
 // closed before the endpoint.
 //
 // Implements: int fi_scalable_ep_bind(...), fi_enable(...)
@@ -180,6 +204,8 @@ func (s *ScalableEndpoint) Enable(v *AddressVector, q *EventQueue) error {
 	switch {
 	case s.enabled:
 		return s.invalid(op, "the endpoint is enabled already")
+	case s.bound:
+		return s.invalid(op, failedBefore)
 	case v == nil:
 		return s.invalid(op, "the endpoint needs an address vector")
 	case !v.within(&s.domain.handle):
@@ -191,15 +217,18 @@ func (s *ScalableEndpoint) Enable(v *AddressVector, q *EventQueue) error {
 		return err
 	}
 	defer v.leave()
-	if code := s.raw.BindScalableVector(v.raw); code != 0 {
-		return fail("fi_scalable_ep_bind of address vector", s.provider, int(code))
-	}
-	s.adopt(&v.handle)
 	if q != nil {
 		if err := q.enter(); err != nil {
 			return err
 		}
 		defer q.leave()
+	}
+	s.bound = true
+	if code := s.raw.BindScalableVector(v.raw); code != 0 {
+		return fail("fi_scalable_ep_bind of address vector", s.provider, int(code))
+	}
+	s.adopt(&v.handle)
+	if q != nil {
 		if code := s.raw.BindScalableEvents(q.raw); code != 0 {
 			return fail("fi_scalable_ep_bind of event queue", s.provider, int(code))
 		}
@@ -238,18 +267,18 @@ func (s *ScalableEndpoint) Name() ([]byte, error) {
 //
 // Implements: int fi_tx_context(...)
 func (s *ScalableEndpoint) OpenSend(index int) (*Context, error) {
-	return s.openContext("fi_tx_context", "send context", transmitContext, index, s.info.SendContexts(), s.raw.OpenTransmit)
+	return s.openContext("fi_tx_context", "send context", contextIndex{transmitContext, index}, (*Info).SendContexts, cgo.Endpoint.OpenTransmit)
 }
 
 // OpenReceive opens the receive context with the index, as OpenSend does.
 //
 // Implements: int fi_rx_context(...)
 func (s *ScalableEndpoint) OpenReceive(index int) (*Context, error) {
-	return s.openContext("fi_rx_context", "receive context", receiveContext, index, s.info.ReceiveContexts(), s.raw.OpenReceive)
+	return s.openContext("fi_rx_context", "receive context", contextIndex{receiveContext, index}, (*Info).ReceiveContexts, cgo.Endpoint.OpenReceive)
 }
 
-func (s *ScalableEndpoint) openContext(op, kind string, p part, index int, count uint64,
-	open func(int, cgo.Info) (cgo.Endpoint, cgo.Code),
+func (s *ScalableEndpoint) openContext(op, kind string, key contextIndex, number func(*Info) uint64,
+	open func(cgo.Endpoint, int, cgo.Info) (cgo.Endpoint, cgo.Code),
 ) (*Context, error) {
 	if err := s.enter(); err != nil {
 		return nil, err
@@ -257,7 +286,7 @@ func (s *ScalableEndpoint) openContext(op, kind string, p part, index int, count
 	defer s.leave()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	key := contextIndex{p, index}
+	index, count := key.index, number(s.info)
 	_, used := s.opened[key]
 	switch {
 	case !s.enabled:
@@ -267,12 +296,12 @@ func (s *ScalableEndpoint) openContext(op, kind string, p part, index int, count
 	case used:
 		return nil, s.invalid(op, "number "+strconv.Itoa(index)+" was opened already")
 	}
-	raw, code := open(index, s.info.raw)
+	raw, code := open(s.raw, index, s.info.raw)
 	if code != 0 {
 		return nil, fail(op, s.provider, int(code))
 	}
 	s.opened[key] = struct{}{}
-	c := newContext(raw, s.domain, s.info, p, kind, &s.handle)
+	c := newContext(raw, s.domain, s.info, key.part, kind, &s.handle)
 	c.endpoint.vector, c.endpoint.scalable = s.vector, s
 	return c, nil
 }

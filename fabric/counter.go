@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"context"
+	"math"
 	"strconv"
 	"sync/atomic"
 	"syscall"
@@ -16,8 +17,8 @@ import (
 // then by one at a time together with the domain's endpoints, because reading a
 // counter moves operations on.
 //
-// How far a counter counts is the provider's business: sockets has 31 bits. So
-// is whether it counts failures: sockets does, tcp;ofi_rxm and shm (1.17) leave
+// How far a counter counts is the provider's business: sockets has 31 bits, and more
+// cannot be added, set or waited for (ErrInvalid). So is whether it counts failures: sockets does, tcp;ofi_rxm and shm (1.17) leave
 // them to the completion queue.
 type Counter struct {
 	handle
@@ -89,31 +90,32 @@ func (d *Domain) OpenCounter() (*Counter, error) {
 	return c, nil
 }
 
-// bind binds the counter to an endpoint that is not enabled yet. The endpoint
-// holds it from then on.
+// wrongCounters says what is missing or does not fit of counters for an endpoint.
+func wrongCounters(e *Endpoint, counters []CounterBinding) string {
+	for _, b := range counters {
+		switch {
+		case b.Counter == nil:
+			return "a counter is missing"
+		case b.Counter.domain != e.domain:
+			return "the counter is of another domain"
+		case b.Events == 0 || b.Events&^countAll != 0:
+			return "a counter of an endpoint counts some of CountSends to CountRemoteWrites"
+		}
+	}
+	return ""
+}
+
+// bindCounters binds counters that the caller has entered to an endpoint that is not
+// enabled yet. It holds them from then on.
 //
 // Implements: int fi_ep_bind(...)
-func (c *Counter) bind(e *Endpoint, events CounterEvents) error {
-	invalid := func(detail string) error {
-		return e.invalid("fi_ep_bind of counter", detail)
+func (e *Endpoint) bindCounters(counters []CounterBinding) error {
+	for _, b := range counters {
+		if code := e.raw.BindCounter(b.Counter.raw, uint64(b.Events)); code != 0 {
+			return fail("fi_ep_bind of counter", e.provider, int(code))
+		}
+		e.adopt(&b.Counter.handle)
 	}
-	switch {
-	case c.domain != e.domain:
-		return invalid("the counter is of another domain")
-	case events == 0 || events&^countAll != 0:
-		return invalid("a counter of an endpoint counts some of CountSends to CountRemoteWrites")
-	}
-	if err := c.enter(); err != nil {
-		return err
-	}
-	defer c.leave()
-	if err := c.countEndpoint(e); err != nil {
-		return err
-	}
-	if code := e.raw.BindCounter(c.raw, uint64(events)); code != 0 {
-		return fail("fi_ep_bind of counter", e.provider, int(code))
-	}
-	e.adopt(&c.handle)
 	return nil
 }
 
@@ -148,7 +150,7 @@ func (c *Counter) Errors() (uint64, error) {
 //
 // Implements: int fi_cntr_add(...)
 func (c *Counter) Add(n uint64) error {
-	return c.change("fi_cntr_add", func() cgo.Code { return c.raw.Add(n) })
+	return c.change("fi_cntr_add", n, func() cgo.Code { return c.raw.Add(n) })
 }
 
 // Set sets the number of successes, like Add. Nothing may count meanwhile:
@@ -156,28 +158,31 @@ func (c *Counter) Add(n uint64) error {
 //
 // Implements: int fi_cntr_set(...)
 func (c *Counter) Set(n uint64) error {
-	return c.change("fi_cntr_set", func() cgo.Code { return c.raw.Set(n) })
+	return c.change("fi_cntr_set", n, func() cgo.Code { return c.raw.Set(n) })
 }
 
 // AddErrors adds to the number of failures, which ends a Wait.
 //
 // Implements: int fi_cntr_adderr(...)
 func (c *Counter) AddErrors(n uint64) error {
-	return c.change("fi_cntr_adderr", func() cgo.Code { return c.raw.AddErrors(n) })
+	return c.change("fi_cntr_adderr", n, func() cgo.Code { return c.raw.AddErrors(n) })
 }
 
 // SetErrors sets the number of failures; a Wait is told of those beyond.
 //
 // Implements: int fi_cntr_seterr(...)
 func (c *Counter) SetErrors(n uint64) error {
-	return c.change("fi_cntr_seterr", func() cgo.Code { return c.raw.SetErrors(n) })
+	return c.change("fi_cntr_seterr", n, func() cgo.Code { return c.raw.SetErrors(n) })
 }
 
-func (c *Counter) change(op string, call func() cgo.Code) error {
+func (c *Counter) change(op string, n uint64, call func() cgo.Code) error {
 	if err := c.enter(); err != nil {
 		return err
 	}
 	defer c.leave()
+	if detail := beyondCounting(c.provider, n); detail != "" {
+		return c.invalid(op, detail)
+	}
 	e, err := c.fires(op, true)
 	if err != nil {
 		return err
@@ -186,6 +191,15 @@ func (c *Counter) change(op string, call func() cgo.Code) error {
 		defer e.leave()
 	}
 	return fail(op, c.provider, int(call()))
+}
+
+// beyondCounting says why a counter does not get to a number. sockets cuts numbers off to
+// 32 bits, and takes them for signed ones.
+func beyondCounting(provider string, n uint64) string {
+	if n > math.MaxInt32 && core(provider) == "sockets" {
+		return "sockets counts to " + strconv.Itoa(math.MaxInt32)
+	}
+	return ""
 }
 
 // errnoAvailable is FI_EAVAIL.
@@ -258,6 +272,9 @@ func (c *Counter) look(threshold uint64) (done bool, errors uint64, err error) {
 		return false, 0, err
 	}
 	defer c.leave()
+	if detail := beyondCounting(c.provider, threshold); detail != "" {
+		return false, 0, c.invalid("fi_cntr_wait", detail)
+	}
 	done = c.raw.Read() >= threshold
 	n := c.raw.ReadErrors()
 	if before := c.seen.Swap(n); n > before {

@@ -3,6 +3,7 @@ package fabric_test
 import (
 	"context"
 	"errors"
+	"math"
 	"net"
 	"syscall"
 	"testing"
@@ -57,6 +58,29 @@ func TestCounterBindingsThatCannotBe(t *testing.T) {
 			require.NoError(t, v.Close())
 		}
 		require.NoError(t, q.Close())
+	})
+}
+
+// A counter has the number that it was given, or says that it does not count so far.
+func TestCounterOfLargeNumbers(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		s := openDomain(t, rmaHints(provider))
+		c := openCounter(t, s.domain)
+		for _, n := range []uint64{math.MaxInt32, math.MaxInt32 + 1, 1 << 40, math.MaxUint64} {
+			if n > math.MaxInt32 && provider == "sockets" {
+				before := reading(t, c)
+				for _, change := range []func(uint64) error{c.Set, c.Add, c.SetErrors, c.AddErrors} {
+					require.ErrorIs(t, change(n), fabric.ErrInvalid)
+				}
+				require.ErrorIs(t, c.Wait(within(t, time.Second), n), fabric.ErrInvalid)
+				require.Equal(t, before, reading(t, c))
+				continue
+			}
+			require.NoError(t, c.Set(n))
+			require.NoError(t, c.SetErrors(n))
+			require.Equal(t, [2]uint64{n, n}, reading(t, c))
+			require.NoError(t, c.Wait(within(t, time.Second), n))
+		}
 	})
 }
 

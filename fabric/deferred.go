@@ -130,6 +130,9 @@ func (e *Endpoint) Defer(op Op, when Trigger, done *Counter) (f *Deferred, err e
 
 // deferrable refuses operations that cannot be deferred.
 func (e *Endpoint) deferrable(call string, op *Op) error {
+	if op == nil {
+		return e.invalid(call, "there is no operation")
+	}
 	why := op.wrong()
 	switch {
 	case why != "":
@@ -169,12 +172,12 @@ func (f *Deferred) fill(op *Op) descriptorState {
 }
 
 // DeferAdd adds n to the counter when another has reached a threshold. Counters
-// that change each other in a circle are ErrInvalid, and one that counts deferred
-// operations is ErrBusy.
+// that change each other in a circle are ErrInvalid, as is what the provider's do not
+// count to, and one that counts deferred operations is ErrBusy.
 //
 // Implements: int fi_control(...)
 func (c *Counter) DeferAdd(n uint64, when Trigger) (*Deferred, error) {
-	return c.deferChange(when, func(w cgo.Work) cgo.Code {
+	return c.deferChange(n, when, func(w cgo.Work) cgo.Code {
 		return w.QueueAdd(c.domain.raw, when.Counter.raw, when.Threshold, c.raw, n)
 	})
 }
@@ -184,18 +187,25 @@ func (c *Counter) DeferAdd(n uint64, when Trigger) (*Deferred, error) {
 //
 // Implements: int fi_control(...)
 func (c *Counter) DeferSet(n uint64, when Trigger) (*Deferred, error) {
-	return c.deferChange(when, func(w cgo.Work) cgo.Code {
+	return c.deferChange(n, when, func(w cgo.Work) cgo.Code {
 		return w.QueueSet(c.domain.raw, when.Counter.raw, when.Threshold, c.raw, n)
 	})
 }
 
-func (c *Counter) deferChange(when Trigger, queue func(cgo.Work) cgo.Code) (*Deferred, error) {
+func (c *Counter) deferChange(n uint64, when Trigger, queue func(cgo.Work) cgo.Code) (*Deferred, error) {
 	const call = "FI_QUEUE_WORK"
+	if err := c.enter(); err != nil {
+		return nil, err
+	}
+	defer c.leave()
 	d := c.domain
 	if err := when.wrong(call, d, d.info); err != nil {
 		return nil, err
 	}
-	used := []*handle{&d.handle, &when.Counter.handle, &c.handle}
+	if detail := beyondCounting(d.provider, n); detail != "" {
+		return nil, d.invalid(call, detail)
+	}
+	used := []*handle{&d.handle, &when.Counter.handle}
 	if err := enterAll(used); err != nil {
 		return nil, err
 	}
@@ -249,7 +259,7 @@ func (d *Domain) FlushDeferred() error {
 	}
 	defer d.leave()
 	if d.info.a.Caps&cgo.CapTrigger == 0 {
-		return fail(call, d.provider, int(syscall.EOPNOTSUPP))
+		return notTriggering(call, d.provider)
 	}
 	d.deferred.Lock()
 	defer d.deferred.Unlock()

@@ -160,9 +160,16 @@ func (f *Deferred) held() (why string, ended bool) {
 // threshold (FI_TRIGGER), and that completes in the endpoint's queue like any
 // other; see Turn for its Result and its buffers. It is for the operations that
 // can be deferred, and what Defer says about providers and counters holds here
-// too. It does not allocate, but for errors.
-func (e *Endpoint) PostWhen(op *Op, when Trigger) error {
+// too. An error is in the operation too, which has Failed then, unless it is about the
+// queue. It does not allocate, but for errors.
+func (e *Endpoint) PostWhen(op *Op, when Trigger) (err error) {
 	const call = "FI_TRIGGER"
+	tried := false
+	defer func() {
+		if err != nil && !tried && op != nil {
+			op.Result, op.Token, op.Err = Failed, 0, err
+		}
+	}()
 	if err := e.enter(); err != nil {
 		return err
 	}
@@ -185,11 +192,12 @@ func (e *Endpoint) PostWhen(op *Op, when Trigger) error {
 		return err
 	}
 	e.domain.deferred.Lock()
-	err := when.Counter.join(call, when.Counter, e)
+	err = when.Counter.join(call, when.Counter, e)
 	e.domain.deferred.Unlock()
 	if err != nil {
 		return err
 	}
+	tried = true
 	c := &t.Ops[0]
 	flags := op.Flags
 	e.ownFlags = OpFlags(cgo.FlagTrigger)

@@ -195,6 +195,8 @@ func TestDeferredThatCannotBe(t *testing.T) {
 		},
 		"a circle of one":     func() error { _, err := c.DeferAdd(1, when); return err },
 		"posted by an inject": func() error { return s.a.e.PostWhen(&fabric.Op{Kind: fabric.OpTaggedInject}, when) },
+		"no operation":        func() error { return s.a.e.PostWhen(nil, when) },
+		"more than it counts": func() error { _, err := c.DeferAdd(1<<31, when); return err },
 	} {
 		require.ErrorIs(t, try(), fabric.ErrInvalid, name)
 	}
@@ -260,7 +262,10 @@ func TestPostWhen(t *testing.T) {
 	require.NoError(t, s.a.e.PostWhen(&send, fabric.Trigger{Counter: c, Threshold: 99}))
 	require.NoError(t, s.a.e.Close())
 	require.ErrorIs(t, c.Add(100), net.ErrClosed)
+	send.Result, send.Err = fabric.Posted, nil
 	require.ErrorIs(t, s.a.e.PostWhen(&send, fabric.Trigger{Counter: c, Threshold: 99}), net.ErrClosed)
+	require.Equal(t, fabric.Failed, send.Result, "not what the last post has said")
+	require.ErrorIs(t, send.Err, net.ErrClosed)
 }
 
 // Where the capability is missing, it is said, and nothing reaches the provider.

@@ -1,7 +1,6 @@
 package fabric
 
 import (
-	"math"
 	"strconv"
 	"sync"
 	"syscall"
@@ -68,23 +67,31 @@ const (
 	oneEndpoint      = "operations of another endpoint wait for the counter"
 )
 
-// countEndpoint notes that the counter is about to be bound to an endpoint.
-func (c *Counter) countEndpoint(e *Endpoint) error {
-	c.domain.deferred.Lock()
-	defer c.domain.deferred.Unlock()
-	if c.deferred.open > 0 {
-		return c.busy("fi_ep_bind of counter", "it counts deferred operations")
+// countFor notes that counters are about to be bound to an endpoint: all of them, or none
+// where one cannot be.
+func (d *Domain) countFor(e *Endpoint, counters []CounterBinding) error {
+	const op = "fi_ep_bind of counter"
+	d.deferred.Lock()
+	defer d.deferred.Unlock()
+	for _, b := range counters {
+		c := b.Counter
+		if c.deferred.open > 0 {
+			return c.busy(op, "it counts deferred operations")
+		}
+		if g := c.group(); g.triggers && g.endpoint != nil && g.endpoint != e {
+			return c.misused(op, oneEndpoint)
+		}
 	}
-	g := c.group()
-	switch {
-	case g.endpoint == nil:
-		g.endpoint = e
-	case g.endpoint != e && g.triggers:
-		return c.misused("fi_ep_bind of counter", oneEndpoint)
-	case g.endpoint != e:
-		g.many = true
+	for _, b := range counters {
+		switch g := b.Counter.group(); g.endpoint {
+		case nil:
+			g.endpoint = e
+		case e:
+		default:
+			g.many = true
+		}
+		b.Counter.bound = true
 	}
-	c.bound = true
 	return nil
 }
 
@@ -179,6 +186,13 @@ type Trigger struct {
 	Threshold uint64   // of its successes; on sockets, 2^31-1 at most
 }
 
+func notTriggering(op, provider string) error {
+	return &Error{
+		Op: op, Provider: provider, Errno: Errno(syscall.EOPNOTSUPP),
+		Detail: "the info does not have the capability TriggeredOperations (FI_TRIGGER)",
+	}
+}
+
 // wrong checks a trigger in a domain, for an info.
 func (t Trigger) wrong(op string, d *Domain, i *Info) error {
 	invalid := func(detail string) error {
@@ -186,17 +200,14 @@ func (t Trigger) wrong(op string, d *Domain, i *Info) error {
 	}
 	switch {
 	case i.a.Caps&cgo.CapTrigger == 0:
-		return &Error{
-			Op: op, Provider: d.provider, Errno: Errno(syscall.EOPNOTSUPP),
-			Detail: "the info does not have the capability TriggeredOperations (FI_TRIGGER)",
-		}
+		return notTriggering(op, d.provider)
 	case t.Counter == nil:
 		return invalid("there is no counter to wait for")
 	case t.Counter.domain != d:
 		return invalid("the counter is of another domain")
-	// sockets compares as signed 32-bit numbers.
-	case t.Threshold > math.MaxInt32 && core(d.provider) == "sockets":
-		return invalid("sockets counts to " + strconv.Itoa(math.MaxInt32))
+	}
+	if detail := beyondCounting(d.provider, t.Threshold); detail != "" {
+		return invalid(detail)
 	}
 	return nil
 }

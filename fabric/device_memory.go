@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"math"
 	"strconv"
 	"syscall"
 
@@ -59,13 +60,14 @@ type DMABuf struct {
 //
 // Implements: int fi_mr_regattr(...)
 func (d *Domain) RegisterDevice(m DeviceMemory, c RegionConfig) (*Region, error) {
-	req := cgo.RegionRequest{Interface: int32(m.Interface), Device: uint64(m.Device)}
-	return d.registerDevice(&req, m.Interface, segment{m.Address, m.Length}, c)
+	req := cgo.RegionRequest{Interface: int32(m.Interface)}
+	return d.registerDevice(&req, m.Interface, m.Device, segment{m.Address, m.Length}, c)
 }
 
 // RegisterDMABuf makes a part of a dma-buf known to the domain. It needs
 // libfabric 1.20 or newer, and a domain whose info has the capability FI_HMEM;
-// otherwise it is ErrNotSupported.
+// otherwise it is ErrNotSupported. ErrInvalid says what is wrong with the part; whether
+// the file is a dma-buf, not all providers look.
 //
 // Implements: int fi_mr_regattr(...)
 func (d *Domain) RegisterDMABuf(m DMABuf, c RegionConfig) (*Region, error) {
@@ -73,8 +75,12 @@ func (d *Domain) RegisterDMABuf(m DMABuf, c RegionConfig) (*Region, error) {
 		return nil, err
 	}
 	defer d.leave()
-	if m.File < 0 {
+	// libfabric's are of 32 bits: more would be cut off to another file.
+	if m.File < 0 || m.File > math.MaxInt32 {
 		return nil, d.invalidRegion(strconv.Itoa(m.File) + " is no file descriptor")
+	}
+	if m.Length > ^uint64(0)-m.Offset {
+		return nil, d.invalidRegion("the part ends beyond the last offset")
 	}
 	if !cgo.HasDMABuf() {
 		return nil, &Error{
@@ -83,13 +89,13 @@ func (d *Domain) RegisterDMABuf(m DMABuf, c RegionConfig) (*Region, error) {
 		}
 	}
 	req := cgo.RegionRequest{
-		Interface: int32(m.Interface), Device: uint64(m.Device),
-		DMABuf: 1, DMABufFile: int32(m.File), DMABufOffset: m.Offset,
+		Interface: int32(m.Interface),
+		DMABuf:    1, DMABufFile: int32(m.File), DMABufOffset: m.Offset,
 	}
-	return d.registerDevice(&req, m.Interface, segment{m.Address, m.Length}, c)
+	return d.registerDevice(&req, m.Interface, m.Device, segment{m.Address, m.Length}, c)
 }
 
-func (d *Domain) registerDevice(req *cgo.RegionRequest, i MemoryInterface, s segment, c RegionConfig) (*Region, error) {
+func (d *Domain) registerDevice(req *cgo.RegionRequest, i MemoryInterface, device int, s segment, c RegionConfig) (*Region, error) {
 	if err := d.enter(); err != nil {
 		return nil, err
 	}
@@ -97,6 +103,10 @@ func (d *Domain) registerDevice(req *cgo.RegionRequest, i MemoryInterface, s seg
 	if interfaceNames[i] == "" {
 		return nil, d.invalidRegion("there is no " + i.String())
 	}
+	if device < 0 {
+		return nil, d.invalidRegion(strconv.Itoa(device) + " is no device")
+	}
+	req.Device = uint64(device)
 	if s.length == 0 || (s.base == 0 && req.DMABuf == 0) {
 		return nil, d.invalidRegion("no memory to register")
 	}

@@ -1,6 +1,7 @@
 package fabric_test
 
 import (
+	"math"
 	"testing"
 	"unsafe"
 
@@ -27,14 +28,19 @@ func TestDeviceMemoryNeedsItsCapability(t *testing.T) {
 			{Interface: 99, Address: addressOf(memory), Length: 4096},
 			{Interface: fabric.CUDAMemory, Length: 4096},
 			{Interface: fabric.CUDAMemory, Address: addressOf(memory)},
+			{Interface: fabric.CUDAMemory, Address: addressOf(memory), Length: 4096, Device: -1},
 		} {
 			_, err := s.domain.RegisterDevice(m, fabric.RegionConfig{})
 			require.ErrorIs(t, err, fabric.ErrInvalid)
 		}
 		_, err := s.domain.RegisterDMABuf(fabric.DMABuf{File: 0, Length: 4096}, fabric.RegionConfig{})
 		require.ErrorIs(t, err, fabric.ErrNotSupported)
-		_, err = s.domain.RegisterDMABuf(fabric.DMABuf{File: -1, Length: 4096}, fabric.RegionConfig{})
+		_, err = s.domain.RegisterDMABuf(fabric.DMABuf{Length: 4096, Offset: math.MaxUint64}, fabric.RegionConfig{})
 		require.ErrorIs(t, err, fabric.ErrInvalid)
+		for _, file := range []int{-1, 1 << 32, math.MaxInt} {
+			_, err = s.domain.RegisterDMABuf(fabric.DMABuf{File: file, Length: 4096}, fabric.RegionConfig{})
+			require.ErrorIs(t, err, fabric.ErrInvalid, "%d", file)
+		}
 	})
 }
 

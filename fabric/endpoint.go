@@ -16,6 +16,7 @@ type Endpoint struct {
 	raw    cgo.Endpoint
 	domain *Domain
 	turn   *cgo.Turn // nil until the endpoint is enabled
+	bound  bool      // enabling it has begun in libfabric
 	// Where operations complete: often one queue for both directions. An
 	// endpoint may also have one for one direction only.
 	send    *CompletionQueue

@@ -52,6 +52,9 @@ func (e *Endpoint) Cancel(token Token) error {
 //
 // Implements: int fi_close(...)
 func (e *Endpoint) Close() error {
+	if e.number == 0 {
+		return e.neverOpened()
+	}
 	// Queues that are closed already are those of an endpoint that is.
 	if readmit, err := excludeFrom(e.queues()...); err == nil {
 		defer readmit()

@@ -179,7 +179,12 @@ func (q *EventQueue) Write(event NotifyEvent) error {
 // must have said that it is safe.
 //
 // Implements: int fi_control(...)
-func (q *EventQueue) WaitDescriptor() int { return q.waitFD }
+func (q *EventQueue) WaitDescriptor() int {
+	if q.number == 0 {
+		return -1
+	}
+	return q.waitFD
+}
 
 // TryWait says whether blocking on the wait descriptor is safe; if not, there
 // is something to read.

@@ -1,6 +1,8 @@
 package fabric_test
 
 import (
+	"cmp"
+	"net"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -35,6 +37,30 @@ func TestNothingThere(t *testing.T) {
 			}
 		})
 	}
+	closed, err := d.OpenCounter()
+	require.NoError(t, err)
+	require.NoError(t, closed.Close())
+	v, ev, e := vectorOf(t, d), eventsOf(t, f), endpointOf(t, d)
+	for name, b := range map[string]fabric.Bindings{
+		"vector":         {Vector: new(fabric.AddressVector)},
+		"send queue":     {Send: new(fabric.CompletionQueue)},
+		"receive queue":  {Receive: new(fabric.CompletionQueue)},
+		"events":         {Events: new(fabric.EventQueue)},
+		"shared send":    {SharedSend: new(fabric.SharedSend)},
+		"shared receive": {SharedReceive: new(fabric.SharedReceive)},
+		"no counter":     {Counters: []fabric.CounterBinding{{Events: fabric.CountSends}}},
+		"zero counter":   {Counters: []fabric.CounterBinding{{Counter: new(fabric.Counter), Events: fabric.CountSends}}},
+		"closed counter": {Counters: []fabric.CounterBinding{{Counter: closed, Events: fabric.CountSends}}},
+	} {
+		b.Vector, b.Send = cmp.Or(b.Vector, v), cmp.Or(b.Send, q)
+		b.Receive, b.Events = cmp.Or(b.Receive, q), cmp.Or(b.Events, ev)
+		want := fabric.ErrInvalid
+		if name == "closed counter" {
+			want = net.ErrClosed
+		}
+		require.ErrorIs(t, e.EnableWith(b), want, name)
+	}
+	require.NoError(t, e.Enable(v, q, ev), "what was refused has bound nothing")
 	_, _, eventErr := new(fabric.EventQueue).Read()
 	_, turnErr := new(fabric.Endpoint).Turn(nil, nil, 0)
 	for what, err := range map[string]error{
@@ -58,7 +84,14 @@ func TestNothingThere(t *testing.T) {
 		"PassiveEndpoint.Name":       second(new(fabric.PassiveEndpoint).Name()),
 		"ScalableEndpoint.Name":      second(new(fabric.ScalableEndpoint).Name()),
 		"Arena.Register":             second(new(fabric.Arena).Register(d, fabric.RegionConfig{})),
+		"Arena.Register without":     second(new(fabric.Arena).Register(nil, fabric.RegionConfig{})),
 		"Arena.Close":                new(fabric.Arena).Close(),
+		"NewPool without":            second(fabric.NewPool(nil, fabric.PoolConfig{Smallest: 64})),
+		"NewPool":                    second(fabric.NewPool(new(fabric.Arena), fabric.PoolConfig{Smallest: 64})),
+		"Buffer.Put":                 fabric.Buffer{}.Put(),
+		"Buffer.Remote":              second(fabric.Buffer{}.Remote()),
+		"Request.OpenEndpoint":       second(new(fabric.ConnectionRequest).OpenEndpoint(d)),
+		"Request.Reject":             new(fabric.ConnectionRequest).Reject(nil),
 	} {
 		require.ErrorIs(t, err, fabric.ErrInvalid, what)
 	}

@@ -128,6 +128,28 @@ var optionNames = names[cgo.Option]{
 	cgo.OptEFAHomogeneousPeers: "FI_OPT_EFA_HOMOGENEOUS_PEERS",
 }
 
+// boolOptions are on or off.
+var boolOptions = map[cgo.Option]bool{
+	cgo.OptCUDAPermitted: true, cgo.OptSharedMemoryPermitted: true, cgo.OptEFAEmulatedRead: true, cgo.OptEFAEmulatedWrite: true,
+	cgo.OptEFAEmulatedAtomics: true, cgo.OptEFADeviceRDMA: true, cgo.OptEFASendInOrder: true, cgo.OptEFAWriteInOrder: true,
+	cgo.OptEFAHomogeneousPeers: true,
+}
+
+// wrongOption says why an option cannot have values of type T. Not all providers look at
+// how long a value is before they read or write it.
+func wrongOption[T any](o cgo.Option) string {
+	if _, known := optionNames[o]; !known {
+		return "there is no such option"
+	}
+	var value T
+	_, isBool := any(value).(bool)
+	_, isInt := any(value).(int)
+	if isBool != boolOptions[o] || isInt != (o == cgo.OptHMEMPeerToPeer) {
+		return "the option has values of another type: SizeOption, BoolOption and PeerToPeer each have their own"
+	}
+	return ""
+}
+
 func optionName(o cgo.Option) string { return optionNames.numbered(o, "option ") }
 
 // String is libfabric's name.
@@ -188,7 +210,7 @@ func (e *Endpoint) SetPeerToPeer(value PeerToPeer) error {
 // readOption reads an option of an open endpoint by the call for values of its
 // type, and setOption sets one.
 func readOption[T any](e *Endpoint, o cgo.Option, read func(cgo.Endpoint, cgo.Option) (T, cgo.Code)) (value T, err error) {
-	err = e.option("fi_getopt of ", o, func() (code cgo.Code) {
+	err = e.option("fi_getopt of ", o, wrongOption[T](o), func() (code cgo.Code) {
 		value, code = read(e.raw, o)
 		return code
 	})
@@ -196,11 +218,15 @@ func readOption[T any](e *Endpoint, o cgo.Option, read func(cgo.Endpoint, cgo.Op
 }
 
 func setOption[T any](e *Endpoint, o cgo.Option, set func(cgo.Endpoint, cgo.Option, T) cgo.Code, value T) error {
-	return e.option("fi_setopt of ", o, func() cgo.Code { return set(e.raw, o, value) })
+	wrong := wrongOption[T](o)
+	if n, ok := any(value).(uint64); ok && o == cgo.OptEFARetryReceiver && n > RetryForever {
+		wrong = "efa's device tries 0 to 7 times, and 7 means for ever"
+	}
+	return e.option("fi_setopt of ", o, wrong, func() cgo.Code { return set(e.raw, o, value) })
 }
 
-// option makes one call about an option of an open endpoint.
-func (e *Endpoint) option(op string, o cgo.Option, call func() cgo.Code) error {
+// option makes one call about an option of an open endpoint, unless something is wrong.
+func (e *Endpoint) option(op string, o cgo.Option, wrong string, call func() cgo.Code) error {
 	if err := e.enter(); err != nil {
 		return err
 	}
@@ -208,8 +234,8 @@ func (e *Endpoint) option(op string, o cgo.Option, call func() cgo.Code) error {
 	if err := e.whole(op + optionName(o)); err != nil {
 		return err
 	}
-	if _, known := optionNames[o]; !known {
-		return e.invalid(op+optionName(o), "there is no such option")
+	if wrong != "" {
+		return e.invalid(op+optionName(o), wrong)
 	}
 	if o == cgo.Option(OptionMinMultiReceive) && e.connection.part == transmitContext {
 		// sockets would take a send context for a receive context.
@@ -224,8 +250,11 @@ func (e *Endpoint) option(op string, o cgo.Option, call func() cgo.Code) error {
 
 // optionError is what a call about an option has returned.
 func optionError(op, provider string, code cgo.Code) error {
-	if int(code) == int(syscall.ENOPROTOOPT) {
+	switch {
+	case int(code) == int(syscall.ENOPROTOOPT):
 		return &Error{Op: op, Provider: provider, Errno: Errno(syscall.EOPNOTSUPP), Detail: "the provider does not have the option"}
+	case code == cgo.NoSystem:
+		return &Error{Op: op, Provider: provider, Errno: Errno(code), Detail: "the provider, or libfabric " + LibraryVersion().String() + ", does not have the option"}
 	}
 	return fail(op, provider, int(code))
 }

@@ -10,26 +10,26 @@ import "github.com/weft-go/weft/cgo"
 //
 // Implements: int fi_getopt(...)
 func (c *Context) SizeOption(o SizeOption) (value uint64, err error) {
-	return c.endpoint.SizeOption(o)
+	return c.part().SizeOption(o)
 }
 
 // SetSizeOption is that of an [Endpoint].
 //
 // Implements: int fi_setopt(...)
 func (c *Context) SetSizeOption(o SizeOption, value uint64) error {
-	return c.endpoint.SetSizeOption(o, value)
+	return c.part().SetSizeOption(o, value)
 }
 
 // BoolOption is that of an [Endpoint].
 //
 // Implements: int fi_getopt(...)
-func (c *Context) BoolOption(o BoolOption) (value bool, err error) { return c.endpoint.BoolOption(o) }
+func (c *Context) BoolOption(o BoolOption) (value bool, err error) { return c.part().BoolOption(o) }
 
 // SetBoolOption is that of an [Endpoint].
 //
 // Implements: int fi_setopt(...)
 func (c *Context) SetBoolOption(o BoolOption, value bool) error {
-	return c.endpoint.SetBoolOption(o, value)
+	return c.part().SetBoolOption(o, value)
 }
 
 // SizeOption reads an option, with the errors of that of an [Endpoint]. No provider
@@ -42,8 +42,8 @@ func (p *PassiveEndpoint) SizeOption(o SizeOption) (value uint64, err error) {
 		return 0, err
 	}
 	defer p.leave()
-	if _, known := optionNames[cgo.Option(o)]; !known {
-		return 0, p.invalid(op, "there is no such option")
+	if wrong := wrongOption[uint64](cgo.Option(o)); wrong != "" {
+		return 0, p.invalid(op, wrong)
 	}
 	value, code := p.raw.SizeOption(cgo.Option(o))
 	return value, optionError(op, p.provider, code)

@@ -210,3 +210,25 @@ func TestOptionsOfEachProvider(t *testing.T) {
 		require.Equal(t, len(known), seen)
 	})
 }
+
+// An option is not read or set with values of another type: sockets writes a size where the
+// program has room for a bool.
+func TestOptionOfAnotherType(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		e, enable := bare(t, provider)
+		for _, o := range boolOptions() {
+			_, err := e.SizeOption(fabric.SizeOption(o))
+			require.ErrorIs(t, err, fabric.ErrInvalid, o.String())
+			require.ErrorIs(t, e.SetSizeOption(fabric.SizeOption(o), 1), fabric.ErrInvalid, o.String())
+		}
+		for _, o := range sizeOptions() {
+			_, err := e.BoolOption(fabric.BoolOption(o))
+			require.ErrorIs(t, err, fabric.ErrInvalid, o.String())
+			require.ErrorIs(t, e.SetBoolOption(fabric.BoolOption(o), true), fabric.ErrInvalid, o.String())
+		}
+		for _, n := range []uint64{8, 1 << 20, 1 << 63} {
+			require.ErrorIs(t, e.SetSizeOption(fabric.OptionEFARetries, n), fabric.ErrInvalid)
+		}
+		enable()
+	})
+}

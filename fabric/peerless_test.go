@@ -43,24 +43,6 @@ func TestInsertAllBesideOneThatIsNotTaken(t *testing.T) {
 	})
 }
 
-// So it is for ports that are counted past the last one.
-func TestInsertSymmetricPastTheLastPort(t *testing.T) {
-	eachWithAddresses(t, func(t *testing.T, info *fabric.Info) {
-		_, d := partsOf(t, info)
-		v := vectorOf(t, d)
-		inserted, err := v.InsertSymmetric("127.0.0.1", 1, "65534", 4)
-		require.NoError(t, err)
-		require.Len(t, inserted, 4)
-		require.NoError(t, inserted[0].Err)
-		for _, in := range inserted {
-			if in.Err == nil {
-				require.NoError(t, v.Remove(in.Address))
-			}
-		}
-		require.Zero(t, v.Len())
-	})
-}
-
 // To insert a peer once more, beside an address that is not taken, does nothing to what is
 // under way to it, also where the environment has libfabric end the connection of a peer
 // that is removed.

@@ -131,8 +131,11 @@ func (i *Info) reachesRemotely(ways Capabilities) bool {
 	return i.Capabilities()&ways == ways && i.MemoryMode()&RawKeys == 0
 }
 
-// enter refuses what is asked of a port after Close.
+// enter refuses what is asked of a port that was not opened, and after Close.
 func (p *Port) enter() error {
+	if p.endpoint == nil {
+		return unopened.neverOpened()
+	}
 	if p.retired.Load() {
 		return &Error{Op: "port", Provider: p.attributes.Provider, Errno: errnoClosed}
 	}
@@ -224,11 +227,16 @@ func (p *Port) Cancel(token Token) error {
 
 // InFlight is the number of operations whose completion is still to come. It is
 // called like Turn.
-func (p *Port) InFlight() int { return p.queue.InFlight() }
+func (p *Port) InFlight() int {
+	if p.queue == nil {
+		return 0
+	}
+	return p.queue.InFlight()
+}
 
 // Arm implements Device.
 func (p *Port) Arm() bool {
-	if p.queue.WaitDescriptor() < 0 {
+	if p.queue == nil || p.queue.WaitDescriptor() < 0 {
 		return true
 	}
 	ok, err := p.queue.TryWait()
@@ -237,13 +245,24 @@ func (p *Port) Arm() bool {
 
 // Wait implements Device. It blocks in Go's network poller where the provider
 // has a wait descriptor, and sleeps for a short, growing time where it has none.
-func (p *Port) Wait(timeout time.Duration) { p.sleep.wait(timeout) }
+func (p *Port) Wait(timeout time.Duration) {
+	if p.sleep != nil {
+		p.sleep.wait(timeout)
+	}
+}
 
 // Wake implements Device.
-func (p *Port) Wake() { p.sleep.wake() }
+func (p *Port) Wake() {
+	if p.sleep != nil {
+		p.sleep.wake()
+	}
+}
 
 // Errors implements Device.
 func (p *Port) Errors() error {
+	if p.events == nil {
+		return p.enter()
+	}
 	var all error
 	// Bounded: an event queue that never ends must not stop progress.
 	for range 64 {
@@ -262,6 +281,9 @@ func (p *Port) Errors() error {
 // once. On shm, a port that another of this process has inserted stays open
 // inside until that one is closed or removes it: it may still look at the memory.
 func (p *Port) Close() error {
+	if p.endpoint == nil {
+		return p.enter()
+	}
 	p.retired.Store(true)
 	p.sleep.close()
 	return p.closeParts()

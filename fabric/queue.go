@@ -149,11 +149,17 @@ func (q *CompletionQueue) newTurn(e cgo.Endpoint, ops int) (*cgo.Turn, bool) {
 // TryWait must have said that it is safe.
 //
 // Implements: int fi_control(...)
-func (q *CompletionQueue) WaitDescriptor() int { return q.waitFD }
+func (q *CompletionQueue) WaitDescriptor() int {
+	if q.number == 0 {
+		return -1
+	}
+	return q.waitFD
+}
 
 // TryWait says whether blocking on the wait descriptor is safe; if not, there
 // is something to read. On ofi_rxm it is not safe any more once an endpoint of the
-// queue has been closed: use ReadWait.
+// queue has been closed: use ReadWait. ErrNotSupported says that the queue has no
+// descriptor.
 //
 // Implements: int fi_trywait(...)
 func (q *CompletionQueue) TryWait() (bool, error) {
@@ -161,6 +167,10 @@ func (q *CompletionQueue) TryWait() (bool, error) {
 		return false, err
 	}
 	defer q.leave()
+	// shm would look into a wait object that is not there.
+	if err := q.blocks(&q.handle); err != nil {
+		return false, err
+	}
 	if q.naps.Load() || len(q.kept) > 0 {
 		return false, nil
 	}
@@ -318,7 +328,7 @@ func (q *CompletionQueue) Read(completions []Completion, spins int) (int, error)
 //
 // Implements: ssize_t fi_cq_sread(...), fi_cq_sreadfrom(...)
 func (q *CompletionQueue) ReadWait(completions []Completion, waitMS int) (int, error) {
-	if err := q.blocks(); err != nil {
+	if err := q.blocks(&q.handle); err != nil {
 		return 0, err
 	}
 	return q.read(completions, 0, q.patience(waitMS))
@@ -369,7 +379,7 @@ func (q *CompletionQueue) Signal() error {
 		return err
 	}
 	defer q.leave()
-	if err := q.blocks(); err != nil {
+	if err := q.blocks(&q.handle); err != nil {
 		return err
 	}
 	return fail("fi_cq_signal", q.provider, int(q.signal()))
@@ -382,10 +392,15 @@ func (q *CompletionQueue) wakeWaiters() {
 	}
 }
 
-// blocks says why nobody can block in the queue, if so.
-func (q *CompletionQueue) blocks() error {
+// blocks says why nobody can block in the queue, if so, for a call of the handle, which
+// may be closed.
+func (q *CompletionQueue) blocks(h *handle) error {
 	if q.canBlock {
 		return nil
 	}
+	if err := h.enter(); err != nil {
+		return err
+	}
+	defer h.leave()
 	return &Error{Op: "fi_cq_sread", Provider: q.provider, Errno: Errno(syscall.ENOSYS), Detail: "the queue has no wait object"}
 }

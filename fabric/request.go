@@ -41,6 +41,9 @@ func (r *ConnectionRequest) Passive() *PassiveEndpoint { return r.passive }
 // Implements: int fi_endpoint(...)
 func (r *ConnectionRequest) OpenEndpoint(d *Domain) (*Endpoint, error) {
 	const op = "fi_endpoint"
+	if err := r.info.there(op); err != nil {
+		return nil, err
+	}
 	if d == nil {
 		return nil, &Error{Op: op, Provider: r.info.Provider(), Errno: errnoInvalid, Detail: "no domain"}
 	}

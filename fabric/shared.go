@@ -59,8 +59,12 @@ func (d *Domain) OpenSharedSend(i *Info) (*SharedSend, error) {
 // providers that have such contexts, tcp crashes when it is asked, and sockets
 // drops the receive without a completion.
 func (s *SharedReceive) Cancel(Token) error {
+	if err := s.part().enter(); err != nil {
+		return err
+	}
+	defer s.part().leave()
 	return &Error{
-		Op: "fi_cancel", Provider: s.endpoint.provider, Errno: Errno(syscall.ENOSYS),
+		Op: "fi_cancel", Provider: s.part().provider, Errno: Errno(syscall.ENOSYS),
 		Detail: "receives of a shared context cannot be cancelled one by one",
 	}
 }
