@@ -35,7 +35,7 @@ var rooms = map[string]room{
 	"tagged":              {plain: true, pure: true},
 	"efa":                 {imports: "tagged fabric internal/frame internal/keepalive internal/proof", plain: true},
 	"comm":                {imports: "efa tagged fabric", plain: true},
-	"collective":          {imports: "comm efa fabric collective/schedule collective/operator", plain: true},
+	"collective":          {imports: "comm efa fabric collective/schedule collective/operator internal/cachedcopy", plain: true},
 	"collective/schedule": {plain: true, pure: true},
 	// Pure too, but for the durations that it is asked for.
 	"collective/schedule/cost": {imports: "collective/schedule", plain: true},
@@ -53,7 +53,8 @@ var rooms = map[string]room{
 	"internal/bench":           {imports: "fabric", plain: true},
 	"internal/bench/report":    {imports: "internal/bench", plain: true},
 	"internal/bench/suite":     {imports: "collective/schedule comm efa fabric internal/bench internal/bench/job internal/bench/report internal/sharedmemory tagged", plain: true},
-	"internal/bench/job":       {imports: "internal/bench bootstrap collective collective/operator collective/schedule comm efa fabric internal/sharedmemory", plain: true},
+	"internal/bench/job":       {imports: "internal/bench bootstrap collective collective/operator collective/schedule comm efa fabric internal/cachedcopy internal/sharedmemory", plain: true},
+	"internal/cachedcopy":      {plain: true, pure: true},
 	"internal/doctest":         {imports: "bootstrap comm efa", plain: true},
 	"internal/exampletest":     {imports: "fabric/fabrictest internal/testprocess", plain: true},
 	"internal/frame":           {plain: true},

@@ -10,6 +10,7 @@ import (
 	"github.com/weft-go/weft/collective/schedule"
 	"github.com/weft-go/weft/comm"
 	"github.com/weft-go/weft/efa"
+	"github.com/weft-go/weft/internal/cachedcopy"
 )
 
 // call is one call of a rank, from its begin until its end was seen.
@@ -206,7 +207,7 @@ func (g *group) take(p progress, c *call, s *schedule.Step) (wait bool, err erro
 			return false, &operatorError{err}
 		}
 	case schedule.Copy:
-		copy(c.at(s.Dst), c.at(s.Src))
+		cachedcopy.Copy(c.at(s.Dst), c.at(s.Src))
 	case schedule.Settle:
 		return c.flying > 0, nil
 	}

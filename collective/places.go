@@ -7,6 +7,7 @@ import (
 	"github.com/weft-go/weft/comm"
 	"github.com/weft-go/weft/efa"
 	"github.com/weft-go/weft/fabric"
+	"github.com/weft-go/weft/internal/cachedcopy"
 )
 
 // places are where the data of a call are.
@@ -173,7 +174,7 @@ func (g *group) openInput(p progress, c *call) (err error) {
 	}
 	if space == schedule.Input && g.staging != nil && len(c.input) <= g.slot {
 		staged := g.staging.memory[int(c.number%slots)*g.slot:][:len(c.input)]
-		copy(staged, c.input)
+		cachedcopy.Copy(staged, c.input)
 		c.spaces[schedule.Input], c.exposures[schedule.Input] = staged, g.staging.exposure
 		return nil
 	}
@@ -217,13 +218,13 @@ func (c *call) hand() {
 	}
 	result := c.spaces[schedule.Output]
 	if c.shape.uneven == nil || c.shape.uneven.output == nil || len(c.output) == 0 {
-		copy(c.output, result)
+		cachedcopy.Copy(c.output, result)
 		return
 	}
 	// What is between the blocks is the caller's.
 	e := c.shape.element
 	for _, s := range spansOf(*c.shape.uneven.output) {
-		copy(c.output[s.first*e:s.end*e], result[s.first*e:s.end*e])
+		cachedcopy.Copy(c.output[s.first*e:s.end*e], result[s.first*e:s.end*e])
 	}
 }
 

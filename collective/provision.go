@@ -7,6 +7,7 @@ import (
 	"github.com/weft-go/weft/collective/operator"
 	"github.com/weft-go/weft/collective/schedule"
 	"github.com/weft-go/weft/fabric"
+	"github.com/weft-go/weft/internal/cachedcopy"
 )
 
 // provision is a call that is done by the provider's own collectives (fi_collective.h), which
@@ -144,7 +145,7 @@ func (p *provision) take(input []byte, rank, size int) {
 	case schedule.CollectiveBcast:
 		p.buf = make([]byte, p.padded(size))
 		p.result = p.buf[:p.length]
-		copy(p.buf, input)
+		cachedcopy.Copy(p.buf, input)
 		return
 	case schedule.CollectiveReduce:
 		results = atRoot(1)
@@ -160,7 +161,7 @@ func (p *provision) take(input []byte, rank, size int) {
 		parts, results = size, size
 	}
 	p.buf, p.result = make([]byte, parts*p.length), make([]byte, results*p.length)
-	copy(p.buf, input)
+	cachedcopy.Copy(p.buf, input)
 }
 
 // padded is how long a Bcast is for libfabric, which cuts it into a part for each rank.

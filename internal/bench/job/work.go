@@ -1,6 +1,7 @@
 package job
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/weft-go/weft/collective/schedule"
 	"github.com/weft-go/weft/comm"
 	"github.com/weft-go/weft/fabric"
+	"github.com/weft-go/weft/internal/cachedcopy"
 )
 
 // work is what a rank does in a case.
@@ -36,8 +38,8 @@ func newWork(ctx context.Context, world *comm.Comm, c Case) (work, error) {
 		a, b, sum := operand(0, n), operand(1, n), operator.Sum[float32]()
 		return work{call: func() error { return sum.Apply(a, a, b) }}, nil
 	case Copy:
-		a, b := operand(0, n), operand(1, n)
-		return work{call: func() error { copy(a, b); return nil }}, nil
+		a, b := bytes.Repeat([]byte{1}, c.Bytes), bytes.Repeat([]byte{2}, c.Bytes)
+		return work{call: func() error { cachedcopy.Copy(a, b); return nil }}, nil
 	case Empty:
 		return work{call: func() error { return collective.Bcast(ctx, world, []float32{}, 0) }}, nil
 	case Stream:

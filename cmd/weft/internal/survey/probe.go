@@ -23,11 +23,14 @@ func probeSizes(sizes []int) []int {
 
 // probing is what is measured to find out about the network, and where that is noted.
 type probing struct {
+	// arena: calls have their data in one, as those do that are predicted.
+	arena bool
 	cases []job.Case
 	into  []*Series
 }
 
 func (p *probing) add(series *Series, c job.Case) {
+	c.Arena = p.arena
 	p.into, p.cases = append(p.into, series), append(p.cases, c)
 }
 

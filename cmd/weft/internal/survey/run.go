@@ -167,7 +167,7 @@ func (s *survey) measureOpenMPI(ctx context.Context, group []*Result) error {
 }
 
 func (s *survey) measureWeft(ctx context.Context, group []*Result) error {
-	var p probing
+	p := probing{arena: s.Arena}
 	if around := group[0].around; around != nil {
 		p.addNetwork(around.Network, around.Ranks, true)
 		if around.Crowd != nil {

@@ -364,6 +364,19 @@ func TestPredictionsOfRounds(t *testing.T) {
 	require.Equal(t, 5, len(r.around.Network[0].Exchange))
 }
 
+// What is found out about the network is about memory of the kind that calls use.
+func TestProbesHaveTheMemoryOfCalls(t *testing.T) {
+	for _, arena := range []bool{false, true} {
+		p := probing{arena: arena}
+		p.addNetwork([]Probe{{Bytes: short}, {Bytes: 1 << 20}}, 4, true)
+		p.addCrowd(&Crowd{Exchanges: make([]Exchange, 1)})
+		require.NotEmpty(t, p.cases)
+		for _, c := range p.cases {
+			require.Equal(t, arena, c.Arena, "%v", c)
+		}
+	}
+}
+
 func TestPlacements(t *testing.T) {
 	require.Equal(t, [][]int{nil}, placements(2, 2))
 	require.ElementsMatch(t, [][]int{{0, 1, 0, 1}, {0, 0, 1, 1}, {0, 1, 1, 0}}, placements(4, 2), "all that there are")
