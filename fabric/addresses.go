@@ -110,7 +110,7 @@ func (d *Domain) OpenAddressVectorConfig(config AddressVectorConfig) (*AddressVe
 // wrong says what cannot be.
 func (c *AddressVectorConfig) wrong(provider string) string {
 	// smr refuses more, and others multiply what they are told until it is little.
-	most := uint64(mostSymmetric)
+	most := uint64(mostPeers)
 	if provider == "shm" {
 		most = 256
 	}

@@ -85,8 +85,9 @@ func (v *AddressVector) noService(op string, code cgo.Code, host, service string
 	}
 }
 
-// mostSymmetric bounds what one call of InsertSymmetric can ask for.
-const mostSymmetric = 1 << 20
+// mostPeers bounds for how many a vector or a set is opened, and how many one call of
+// InsertSymmetric makes known.
+const mostPeers = 1 << 20
 
 // InsertSymmetric makes the peers known that are bound to hosts and services
 // that count up from the ones given: to services, of the first host, then of
@@ -105,8 +106,8 @@ func (v *AddressVector) InsertSymmetric(host string, hosts int, service string, 
 	if err != nil {
 		return nil, err
 	}
-	if hosts < 1 || services < 1 || hosts > mostSymmetric/services {
-		return nil, v.invalid("fi_av_insertsym", "hosts times services is 1 to "+strconv.Itoa(mostSymmetric))
+	if hosts < 1 || services < 1 || hosts > mostPeers/services {
+		return nil, v.invalid("fi_av_insertsym", "hosts times services is 1 to "+strconv.Itoa(mostPeers))
 	}
 	if _, ok := countUpHost(host, hosts-1); !ok || port+services > 1<<16 {
 		return nil, v.invalid("fi_av_insertsym", "there are no "+strconv.Itoa(hosts)+" hosts from "+host+" on, or no "+

@@ -81,8 +81,8 @@ func (v *AddressVector) OpenSet(config AddressSetConfig) (s *AddressSet, err err
 	if config.Capacity == 0 {
 		config.Capacity = max(v.Len(), 1)
 	}
-	if config.Capacity < len(config.Members) || config.Capacity > mostSymmetric || len(config.Key) > longestAddress {
-		return nil, v.invalid("fi_av_set", fmt.Sprintf("a set holds its members, at most %d, and a key has at most %d bytes", mostSymmetric, longestAddress))
+	if config.Capacity < len(config.Members) || config.Capacity > mostPeers || len(config.Key) > longestAddress {
+		return nil, v.invalid("fi_av_set", fmt.Sprintf("a set holds its members, at most %d, and a key has at most %d bytes", mostPeers, longestAddress))
 	}
 	raw, code := v.openSet(config)
 	if code != 0 {

@@ -1,0 +1,157 @@
+package survey
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weft-go/weft/collective/schedule"
+)
+
+// What was put into a network comes out of what two ranks say of it.
+func TestPredictions(t *testing.T) {
+	same := func(v float64) Series { return Series{v, v, v, v, v} }
+	network := []Probe{
+		{Bytes: short, Message: same(2), Combine: same(0.01), Copy: same(0.01), Exchange: same(3.5), Empty: same(0.5), Stream: same(1.5)},
+		// Copied at 10 GB/s and put at 5: one copy, for what others put is where it belongs, two
+		// notices that that is ready, and three pieces more.
+		{Bytes: 1e6, Message: same(202), Combine: same(200), Copy: same(100), Exchange: same(3.5 + 100 + 2 + 5 + 200)},
+	}
+	s := &survey{Config: Config{Provider: "shm"}, report: &Report{Network: network}}
+	around := &Surroundings{Ranks: 2, Network: network}
+	predicted := func(r *Result, algorithm string) float64 {
+		n, err := s.estimate(around, r.Bytes)
+		require.NoError(t, err)
+		took, err := r.predict(n, algorithm)
+		require.NoError(t, err)
+		return took
+	}
+	require.InDelta(t, 3.5, predicted(&Result{Collective: "barrier", Ranks: 2}, "dissemination"), 0.01, "it is an exchange of nothing")
+	r := &Result{Collective: "allgather", Ranks: 2, Bytes: 1e6}
+	require.InDelta(t, 310.5, predicted(r, "direct"), 1)
+	// Among more ranks it is as two of them find it.
+	e, err := s.estimate(&Surroundings{Ranks: 4, Network: network}, 1e6)
+	require.NoError(t, err)
+	require.InEpsilon(t, 5e9, e.LocalBandwidth, 0.01)
+	require.Equal(t, 4, e.RanksPerNode)
+	require.Zero(t, e.LocalAlone)
+	// One that puts alone is twice as fast: it takes 100 us, and what the call takes without data.
+	network[1].Put = same(100 + 5)
+	e, err = s.estimate(around, 1e6)
+	require.NoError(t, err)
+	require.InEpsilon(t, 1e10, e.LocalAlone, 0.05)
+	r.Weft = same(600)
+	bounds, err := s.bounds(r)
+	require.NoError(t, err)
+	require.InDelta(t, 202, bounds[0], 0.01)
+	require.Len(t, bounds, 5)
+	_, err = r.predict(e, "binomial")
+	require.Error(t, err)
+	// Nothing that was measured may be too little.
+	network[1].Exchange, network[0].Stream = same(1), same(0)
+	require.Positive(t, predicted(r, "ring"))
+}
+
+// Each round is predicted from what was found out in it.
+func TestPredictionsOfRounds(t *testing.T) {
+	slower := Series{1, 2, 1, 3, 3}
+	series := func(v float64) (all Series) {
+		for _, by := range slower {
+			all = append(all, v*by)
+		}
+		return all
+	}
+	s := &survey{Config: Config{Provider: "shm"}}
+	r := &Result{
+		Collective: "barrier", Ranks: 2, Weft: series(4), Algorithms: []Algorithm{{Name: "dissemination", Weft: series(4)}},
+		around: &Surroundings{Ranks: 2, Network: []Probe{{
+			Bytes: short, Message: series(2), Combine: series(0.01), Copy: series(0.01),
+			Exchange: series(4), Put: series(2), Empty: series(0.5), Stream: series(1.5),
+		}}},
+	}
+	require.NoError(t, s.foretell(r))
+	a := r.Algorithms[0]
+	require.InDelta(t, 1, a.Ratio, 0.01)
+	require.InDelta(t, 8, a.Predicted, 0.1)
+	// One odd round says little, of whatever it is.
+	r.around.Network[0].Exchange[0] = 100
+	require.NoError(t, s.foretell(r))
+	require.InDelta(t, 1, r.Algorithms[0].Ratio, 0.01)
+	require.Equal(t, 5, len(r.around.Network[0].Exchange))
+}
+
+// What is found out about the network is about memory of the kind that calls use.
+func TestProbesHaveTheMemoryOfCalls(t *testing.T) {
+	for _, arena := range []bool{false, true} {
+		p := probing{arena: arena}
+		p.addNetwork([]Probe{{Bytes: short}, {Bytes: 1 << 20}}, 4, true)
+		p.addCrowd(&Crowd{Exchanges: make([]Exchange, 1)})
+		require.NotEmpty(t, p.cases)
+		for _, c := range p.cases {
+			require.Equal(t, arena, c.Arena, "%v", c)
+		}
+	}
+}
+
+func TestPlacements(t *testing.T) {
+	require.Equal(t, [][]int{nil}, placements(2, 2))
+	require.ElementsMatch(t, [][]int{{0, 1, 0, 1}, {0, 0, 1, 1}, {0, 1, 1, 0}}, placements(4, 2), "all that there are")
+	require.Equal(t, [][]int{{0, 0, 0}}, placements(3, 1))
+	for _, way := range placements(17, 4) {
+		require.Len(t, way, 17)
+		on := make([]int, 4)
+		for _, core := range way {
+			on[core]++
+		}
+		require.ElementsMatch(t, []int{4, 4, 4, 5}, on)
+	}
+	require.Len(t, placements(17, 4), 6)
+	require.Equal(t, placements(17, 4), placements(17, 4), "a prediction is the same each time")
+}
+
+// Predictions of what the simulator was told count apart.
+func TestCalibratingCalls(t *testing.T) {
+	cores := runtime.NumCPU()
+	crowd := max(2*cores, 4)
+	s := &survey{}
+	around := &Surroundings{Crowd: &Crowd{Exchanges: []Exchange{{Bytes: 4096, Direct: Series{1}, Bruck: Series{1}}}}}
+	for _, one := range []struct {
+		collective, algorithm string
+		ranks, bytes          int
+		want                  bool
+	}{
+		{"barrier", "dissemination", 2, 0, false},
+		{"barrier", "dissemination", crowd, 0, true},
+		{"bcast", "tree", 2, 4096, true},
+		{"bcast", "tree", crowd, 4096, false},
+		{"bcast", "scatter-allgather", 2, 4096, false},
+		{"allgather", "direct", 2, 8, true},
+		{"allgather", "ring", 2, 4096, true},
+		{"allgather", "direct", crowd, 4096, true},
+		{"allgather", "bruck", crowd, 4096, true},
+		{"allgather", "direct", crowd, 8, false},
+		{"allgather", "bruck", crowd, 8, true},
+		{"allgather", "ring", crowd, 4096, false},
+		{"alltoall", "pairwise", 2, 4096, false},
+	} {
+		got := s.calibrates(&Result{Collective: one.collective, Ranks: one.ranks, Bytes: one.bytes, around: around}, one.algorithm)
+		require.Equal(t, one.want, got, "%+v", one)
+	}
+	// As calibrates has it of two ranks.
+	for _, a := range schedule.Algorithms(schedule.CollectiveAllgather) {
+		for rank := range 2 {
+			call := schedule.Call{Collective: schedule.CollectiveAllgather, Size: 2, Length: 5}
+			call.Algorithm = a
+			plan, err := call.Plan(rank)
+			require.NoError(t, err)
+			puts := 0
+			for _, step := range plan.Steps {
+				if step.Action == schedule.Put {
+					puts += step.Dst.Length
+				}
+			}
+			require.Equal(t, 5, puts, "%v", a)
+		}
+	}
+}
