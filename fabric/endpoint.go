@@ -42,6 +42,7 @@ type Endpoint struct {
 	awaited       bool              // something was deferred that has to do with it
 	scalable      *ScalableEndpoint // that a context is of, or nil
 	links         *links            // of an endpoint of sockets, if they are known
+	arrivals      arrivals          // of an endpoint of tcp
 	// sendFlags are those of operations that are posted without any.
 	sendFlags OpFlags
 	ownFlags  OpFlags                      // that weft itself gives an operation
@@ -73,7 +74,9 @@ func (e *Endpoint) activate(send, receive *CompletionQueue) error {
 			return err
 		}
 	}
-	if code := e.raw.Enable(); code != 0 {
+	var code cgo.Code
+	e.arrivals = arrivalsIn(e, []*CompletionQueue{send, receive}, func() { code = e.raw.Enable() })
+	if code != 0 {
 		return fail("fi_enable", e.provider, int(code))
 	}
 	first := send

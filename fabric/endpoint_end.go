@@ -64,6 +64,7 @@ func (e *Endpoint) Close() error {
 			return err
 		}
 		e.disconnect()
+		e.endArrivals()
 		if err := fail("fi_close of endpoint", e.provider, int(e.closeRaw())); err != nil {
 			return err
 		}

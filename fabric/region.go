@@ -189,6 +189,9 @@ func (r *Region) fill(req *cgo.RegionRequest, c RegionConfig) {
 func (r *Region) register(c RegionConfig, op string, call func(key uint64) (cgo.Region, cgo.Code)) error {
 	const attempts = 1024 // keys that the program has chosen itself
 	d := r.domain
+	if r.access&AccessRemoteWrite != 0 {
+		d.writable.Store(true)
+	}
 	var code cgo.Code
 	if c.Key != nil {
 		r.raw, code = call(*c.Key)
