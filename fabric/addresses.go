@@ -96,7 +96,11 @@ func (d *Domain) OpenAddressVectorConfig(config AddressVectorConfig) (*AddressVe
 	}
 	opened, code := d.raw.OpenAddressVectorConfig(raw)
 	if code != 0 {
-		return nil, fail("fi_av_open", d.provider, int(code))
+		err := &Error{Op: "fi_av_open", Provider: d.provider, Errno: Errno(code)}
+		if has := d.info.AddressVector(); has != 0 && has != config.Type {
+			err.Detail = "the domain's info has vectors of type " + has.String() + ", not " + config.Type.String()
+		}
+		return nil, err
 	}
 	v := &AddressVector{
 		raw: opened, format: d.info.AddressFormat(), kind: config.Type,

@@ -224,3 +224,21 @@ func joinVector(t *testing.T, c *corner, info *fabric.Info, name string) {
 	_, err = io.Copy(io.Discard, os.Stdin)
 	require.NoError(t, err)
 }
+
+// The error of a vector that the domain has not been opened for says which it has been.
+func TestVectorOfAnotherType(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		infos, err := fabric.Discover(fabric.Hints{
+			Provider: provider, Endpoint: fabric.ReliableDatagram, Capabilities: fabric.TaggedMessages,
+			MemoryMode: everyMemoryMode, Source: sourceOn(provider),
+		})
+		testenv.Need(t, provider, err)
+		_, d := partsOf(t, infos[0])
+		v, err := d.OpenAddressVectorConfig(fabric.AddressVectorConfig{Type: fabric.AddressMap})
+		if err == nil {
+			require.NoError(t, v.Close())
+			return
+		}
+		require.ErrorContains(t, err, "FI_AV_TABLE, not FI_AV_MAP")
+	})
+}

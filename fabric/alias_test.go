@@ -40,3 +40,28 @@ func TestAliasIsAsItsEndpoint(t *testing.T) {
 		require.ErrorIs(t, posts[1].Err, fabric.ErrNotSupported)
 	}
 }
+
+// What was posted through an alias is cancelled through it or through its endpoint; through
+// another endpoint of the queue it is not.
+func TestCancelThroughEndpointOfAlias(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		a, _ := stations(t, provider, fabric.TaggedMessages)
+		alias, err := a.e.OpenAlias(fabric.Receiving, 0)
+		testenv.Need(t, provider+" with aliases", err)
+		for _, cancels := range []canceller{alias, a.e} {
+			posts := []fabric.Op{{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Tag: 1, Buf: make([]byte, 8), Context: 7}}
+			_, err := alias.Turn(posts, nil, 0)
+			require.NoError(t, err)
+			require.Equal(t, fabric.Posted, posts[0].Result)
+			require.NoError(t, cancels.Cancel(posts[0].Token))
+			done := a.await(t, a)
+			require.ErrorIs(t, done.Err, fabric.ErrCanceled)
+			require.EqualValues(t, 7, done.Context)
+		}
+		require.NoError(t, alias.Close())
+	})
+}
+
+type canceller interface {
+	Cancel(token fabric.Token) error
+}

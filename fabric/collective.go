@@ -154,6 +154,7 @@ func (q *EventQueue) attachJoin(owner eventOwner, other uintptr, join func() (cg
 	q.lock.Lock()
 	defer q.lock.Unlock()
 	q.drain()
+	q.forgetClosed()
 	m, code := join()
 	if code != 0 {
 		return code

@@ -29,7 +29,7 @@ func (e *Endpoint) Cancel(token Token) error {
 		return nil
 	}
 	index, s := q.lookup(uint64(token &^ receiveToken))
-	if s == nil || s.endpoint != e || s.claimed {
+	if s == nil || s.claimed || s.endpoint != e && s.endpoint.connection.of != e {
 		return nil
 	}
 	code := q.slots.Cancel(e.raw, int(index))

@@ -286,12 +286,16 @@ func (q *EventQueue) attach(identity uintptr, owner eventOwner) {
 	q.lock.Lock()
 	defer q.lock.Unlock()
 	q.drain()
+	q.forgetClosed()
+	q.owners[identity] = owner
+}
+
+func (q *EventQueue) forgetClosed() {
 	for id, o := range q.owners {
 		if o.closed() {
 			delete(q.owners, id)
 		}
 	}
-	q.owners[identity] = owner
 }
 
 // Close closes the queue, and ends a ReadWait. ErrBusy says which endpoints, and

@@ -166,12 +166,20 @@ func (p *Port) Remove(peer Address) error {
 
 // Register implements Device.
 func (p *Port) Register(buf []byte) (Registration, error) {
-	return p.register(buf, AccessMessages)
+	r, err := p.register(buf, AccessMessages)
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
 }
 
 // RegisterRemote implements RemoteDevice.
 func (p *Port) RegisterRemote(buf []byte) (RemoteRegistration, error) {
-	return p.register(buf, AccessAll)
+	r, err := p.register(buf, AccessAll)
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
 }
 
 func (p *Port) register(buf []byte, access Access) (*portRegion, error) {

@@ -301,8 +301,9 @@ func TestRegisteredMemory(t *testing.T) {
 			[]fabric.Op{{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Tag: 9, Buf: bufs[1], Descriptor: descriptors[1], Fixed: true}}, 1, 1)
 		require.NoError(t, fromB[0].Err)
 		require.True(t, bytes.Equal(bufs[0], bufs[1]))
-		_, err := a.Register(nil)
+		region, err := a.Register(nil)
 		require.ErrorIs(t, err, fabric.ErrInvalid)
+		require.True(t, region == nil, "an interface with nothing in it is not nil")
 	})
 }
 

@@ -168,7 +168,7 @@ func (q *CompletionQueue) TryWait() (bool, error) {
 	}
 	defer q.leave()
 	// shm would look into a wait object that is not there.
-	if err := q.blocks(&q.handle); err != nil {
+	if err := q.blocks("fi_trywait", &q.handle); err != nil {
 		return false, err
 	}
 	if q.naps.Load() || len(q.kept) > 0 {
@@ -328,7 +328,7 @@ func (q *CompletionQueue) Read(completions []Completion, spins int) (int, error)
 //
 // Implements: ssize_t fi_cq_sread(...), fi_cq_sreadfrom(...)
 func (q *CompletionQueue) ReadWait(completions []Completion, waitMS int) (int, error) {
-	if err := q.blocks(&q.handle); err != nil {
+	if err := q.blocks("fi_cq_sread", &q.handle); err != nil {
 		return 0, err
 	}
 	return q.read(completions, 0, q.patience(waitMS))
@@ -379,7 +379,7 @@ func (q *CompletionQueue) Signal() error {
 		return err
 	}
 	defer q.leave()
-	if err := q.blocks(&q.handle); err != nil {
+	if err := q.blocks("fi_cq_signal", &q.handle); err != nil {
 		return err
 	}
 	return fail("fi_cq_signal", q.provider, int(q.signal()))
@@ -392,9 +392,9 @@ func (q *CompletionQueue) wakeWaiters() {
 	}
 }
 
-// blocks says why nobody can block in the queue, if so, for a call of the handle, which
+// blocks says why nobody can block in the queue, if so, for the call op of the handle, which
 // may be closed.
-func (q *CompletionQueue) blocks(h *handle) error {
+func (q *CompletionQueue) blocks(op string, h *handle) error {
 	if q.canBlock {
 		return nil
 	}
@@ -402,5 +402,5 @@ func (q *CompletionQueue) blocks(h *handle) error {
 		return err
 	}
 	defer h.leave()
-	return &Error{Op: "fi_cq_sread", Provider: q.provider, Errno: Errno(syscall.ENOSYS), Detail: "the queue has no wait object"}
+	return &Error{Op: op, Provider: q.provider, Errno: Errno(syscall.ENOSYS), Detail: "the queue has no wait object"}
 }

@@ -46,7 +46,7 @@ func (e *Endpoint) Turn(posts []Op, completions []Completion, spins int) (reaped
 func (e *Endpoint) TurnWait(posts []Op, completions []Completion, waitMS int) (reaped int, err error) {
 	for _, q := range []*CompletionQueue{e.send, e.receive} {
 		if q != nil {
-			if err := q.blocks(&e.handle); err != nil {
+			if err := q.blocks("fi_cq_sread", &e.handle); err != nil {
 				return 0, failAll(posts, err)
 			}
 		}
