@@ -98,19 +98,17 @@ const (
 	planColumns = 4
 )
 
-// find is the place of a shape in its row, or the one that it is to have.
-func (ps *plans) find(s *shape) *plannedShape {
+// find is the row of a shape, and its place in it, which is nil if it has none.
+func (ps *plans) find(s *shape) (*planRow, *plannedShape) {
 	// The fingerprint takes too long for each call.
 	mixed := (uint64(s.Length)<<16 ^ uint64(s.Algorithm)<<12 ^ uint64(s.Root)<<8 ^ uint64(s.Collective)<<4 ^ uint64(s.element)) * 0x9e3779b97f4a7c15
 	row := &ps.known[mixed>>(64-planRowBits)]
 	for i := range row.shapes {
 		if row.shapes[i].is(s) {
-			return &row.shapes[i]
+			return row, &row.shapes[i]
 		}
 	}
-	place := &row.shapes[row.next]
-	row.next = (row.next + 1) % planColumns
-	return place
+	return row, nil
 }
 
 type plannedShape struct {
@@ -135,8 +133,8 @@ func (ps *plans) of(s *shape, rank, output int) (*planned, error) {
 		p.targeted = s.Collective != schedule.CollectiveReduceScatter
 		return p, nil
 	}
-	place := ps.find(s)
-	if place.is(s) {
+	row, place := ps.find(s)
+	if place != nil {
 		ps.last = place
 		return place.planned, nil
 	}
@@ -152,6 +150,8 @@ func (ps *plans) of(s *shape, rank, output int) (*planned, error) {
 	if err != nil {
 		return nil, err
 	}
+	place = &row.shapes[row.next]
+	row.next = (row.next + 1) % planColumns
 	place.call, place.element, ps.last = s.Call, s.element, place
 	place.planned = newPlanned(s.Collective, mine, s.longestOutput()*s.element, scratch*s.element, s.fingerprint())
 	place.planned.targeted = targeted
