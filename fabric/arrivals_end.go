@@ -3,7 +3,6 @@
 package fabric
 
 import (
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -18,7 +17,7 @@ type arrivals map[int]struct{}
 // arrivalsIn finds the sets of the endpoint, which come into those of its queues when open
 // enables it.
 func arrivalsIn(e *Endpoint, queues []*CompletionQueue, open func()) arrivals {
-	if !strings.HasSuffix(e.provider, "tcp;ofi_rxm") || LibraryVersion().Major > 1 || e.Info().Capabilities()&RemoteMemory == 0 {
+	if !writesWithoutContext(e) {
 		open()
 		return nil
 	}

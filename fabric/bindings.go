@@ -194,7 +194,10 @@ func (b *Bindings) bind(e *Endpoint) error {
 	if err := e.bindQueues(cmp.Or(b.Send, b.Receive), cmp.Or(b.Receive, b.Send)); err != nil {
 		return err
 	}
-	return e.bindCounters(b.Counters)
+	if err := e.bindCounters(b.Counters); err != nil {
+		return err
+	}
+	return e.countInjected(b.Counters)
 }
 
 // bindQueues binds the queues of the two directions, one of which may be nil.

@@ -43,6 +43,7 @@ type Endpoint struct {
 	scalable      *ScalableEndpoint // that a context is of, or nil
 	links         *links            // of an endpoint of sockets, if they are known
 	arrivals      arrivals          // of an endpoint of tcp
+	injected      injected
 	// sendFlags are those of operations that are posted without any.
 	sendFlags OpFlags
 	ownFlags  OpFlags                      // that weft itself gives an operation

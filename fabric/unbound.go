@@ -20,6 +20,7 @@ func (e *Endpoint) closeRaw() cgo.Code {
 		code := e.raw.Close()
 		if code == 0 {
 			open.closeLeft()
+			e.injected.close()
 		}
 		return code
 	}
