@@ -43,7 +43,7 @@ func TestPeerEndsAmidInjects(t *testing.T) {
 func peerEndsAmidInjects(t *testing.T, provider string, kind fabric.OpKind, then syscall.Signal) {
 	// The last of all.
 	t.Cleanup(func() { nothingOpen(t) })
-	info := writeInfo(t, provider)
+	info := undertakingInfo(t, provider)
 	f, d := partsOf(t, info)
 	a, other := openStation(t, f, d, info), openStation(t, f, d, info)
 	toOther, toA := a.insert(t, other), other.insert(t, a)
@@ -107,7 +107,7 @@ func takeFromParent(t *testing.T, what string) {
 	words := strings.Fields(what)
 	parent, err := hex.DecodeString(words[1])
 	require.NoError(t, err)
-	info := writeInfo(t, words[0])
+	info := undertakingInfo(t, words[0])
 	f, d := partsOf(t, info)
 	s := openStation(t, f, d, info)
 	s.peer, err = s.v.Insert(parent)

@@ -247,6 +247,10 @@ func (r *Region) Len() uint64 { return r.length }
 // closed at once behind those. Calls of the endpoints and queues of the domain wait
 // meanwhile, and one that waits for completions is ended.
 //
+// A peer's write that is coming when the region is closed may still come, to its end.
+// Memory that peers write to is for nothing else until they have said that they are done,
+// or the endpoints are closed that they reach it by.
+//
 // Implements: int fi_close(...)
 func (r *Region) Close() error {
 	return r.close(func() error {
