@@ -58,8 +58,12 @@ func deaths(provider string, size int) (all []death) {
 		}
 		if tcp {
 			some := []string{"bcast", "allreduce", "gather", "alltoallv"}
+			const long = 32 << 20 // which is under way for longer than the victim lives
 			all = append(all, death{Kinds: some, Victim: 2, Bytes: 100_000, Seed: 3, Wordless: true},
-				death{Kinds: provided, Blocking: true, Victim: 2, Bytes: 3000, Seed: 4, Algorithm: schedule.Provider})
+				death{Kinds: provided, Blocking: true, Victim: 2, Bytes: 3000, Seed: 4, Algorithm: schedule.Provider},
+				death{Kinds: []string{"alltoall"}, Blocking: true, Victim: 1, Bytes: long, Seed: 5},
+				death{Kinds: []string{"bcast"}, Blocking: true, Victim: 0, Bytes: long, Seed: 6},
+				death{Kinds: []string{"allgather"}, Blocking: true, Victim: 2, Bytes: long, Seed: 7})
 		}
 		return all
 	}

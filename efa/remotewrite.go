@@ -39,12 +39,24 @@ func (p Progress) Write(c *Conn, w *RemoteWrite, s Sender) error {
 	}
 	op := p.reactor.newOperation(c, remoteAccess)
 	op.kind, op.remote, op.accessor = fabric.OpWrite, w.To, s
-	if w.Tell {
-		op.flags, op.immediate = fabric.Immediate, w.Immediate
-	} else {
+	op.immediate = w.Immediate
+	switch {
+	case !w.Tell:
 		op.flags = fabric.DeliveryComplete
+	case p.reactor.attributes.BreaksImmediates:
+		op.tells = true
+	default:
+		op.flags = fabric.Immediate
 	}
 	return p.reactor.access(op, w.Src, w.Local)
+}
+
+// tellOf has a write of nothing follow one that the device has sent: what goes to a peer over
+// tcp arrives in order.
+func (r *Reactor) tellOf(op *operation) {
+	r.stats.BytesWritten += uint64(len(op.buf))
+	op.buf, op.flags, op.tells = op.buf[:0], fabric.Immediate, false
+	r.arbiter.Push(&op.conn.queue, op)
 }
 
 // HandleWrites has f called, in the progress role, with the immediate of each write of
