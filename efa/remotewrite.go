@@ -27,6 +27,12 @@ type RemoteWrite struct {
 	Immediate uint32
 }
 
+// wholeWrite is how long a write is that goes with its immediate where the device
+// BreaksImmediates: so little is in one segment of TCP, of which there is all or nothing, but
+// where the peer has fallen behind by all that the system has room for. With a write behind
+// it, a call of 8 bytes takes twice as long.
+const wholeWrite = 1024
+
 // Write writes to the peer's memory. Writes may arrive in any order. Src is the reactor's
 // until s.Sent is called, as with Read; an error of the device is a *ConnError of the
 // kind with which a message would have ended the connection.
@@ -43,7 +49,7 @@ func (p Progress) Write(c *Conn, w *RemoteWrite, s Sender) error {
 	switch {
 	case !w.Tell:
 		op.flags = fabric.DeliveryComplete
-	case p.reactor.attributes.BreaksImmediates:
+	case p.reactor.attributes.BreaksImmediates && len(w.Src) > wholeWrite:
 		op.tells = true
 	default:
 		op.flags = fabric.Immediate
