@@ -11,13 +11,13 @@ import (
 // arrivals are the sets of epoll that an endpoint of ofi_rxm over tcp (1.17) has its
 // connections in. A write with an immediate that is still coming in when the endpoint is
 // closed ends the process: tcp says that it has failed, for no operation, and ofi_rxm looks
-// for one. If the connection ends first, tcp says nothing.
+// for one. If the connection ends first, tcp says nothing, but in 2.x.
 type arrivals map[int]struct{}
 
 // arrivalsIn finds the sets of the endpoint, which come into those of its queues when open
 // enables it.
 func arrivalsIn(e *Endpoint, queues []*CompletionQueue, open func()) arrivals {
-	if !writesWithoutContext(e) {
+	if LibraryVersion().Major > 1 || !writesWithoutContext(e) {
 		open()
 		return nil
 	}

@@ -12,10 +12,10 @@ type injected struct {
 }
 
 // writesWithoutContext is where a write of which libfabric does not know whose it is ends the
-// process if it fails: ofi_rxm over tcp (1.17) looks for the operation of what tcp says has
-// failed, and tcp has none for what a peer writes, nor for a write that was injected.
+// process if it fails: ofi_rxm over tcp looks for the operation of what tcp says has failed, and
+// tcp has none for what a peer writes, nor for a write that was injected.
 func writesWithoutContext(e *Endpoint) bool {
-	return e.provider == "tcp;ofi_rxm" && LibraryVersion().Major < 2 && e.Info().Capabilities()&RemoteMemory != 0
+	return e.provider == "tcp;ofi_rxm" && e.Info().Capabilities()&RemoteMemory != 0
 }
 
 // countInjected has the endpoint count writes there, if the program does not: for those that
