@@ -11,7 +11,7 @@ import (
 // arrivals are the sets of epoll that an endpoint of ofi_rxm over tcp (1.17) has its
 // connections in. A write with an immediate that is still coming in when the endpoint is
 // closed ends the process: tcp says that it has failed, for no operation, and ofi_rxm looks
-// for one. If the connection ends first, tcp says nothing, but in 2.x.
+// for one. If the connection ends first, that of 1.17 says nothing; that of 2.x does.
 type arrivals map[int]struct{}
 
 // arrivalsIn finds the sets of the endpoint, which come into those of its queues when open

@@ -1,8 +1,6 @@
 package fabric
 
-import (
-	"github.com/weft-go/weft/cgo"
-)
+import "github.com/weft-go/weft/cgo"
 
 // injected counts the writes of an endpoint, where that has libfabric remember those that
 // are injected.
