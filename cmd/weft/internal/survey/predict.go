@@ -79,11 +79,12 @@ func (s *survey) estimate(around *Surroundings, bytes int) (cost.Network, error)
 	if err != nil || measured == 0 {
 		return n, err
 	}
-	// All of them together have more data than the caches, which makes all of it slower.
+	// All of them together have more data than the caches, which makes all of it slower but what
+	// a rank moves while the others wait: that has the memory for itself, as it had before.
 	exchange.Size = ranks
 	before := n
 	return fit(n, exchange, measured, func(n *cost.Network, by float64) {
-		n.LocalBandwidth, n.LocalAlone = before.LocalBandwidth/(1+by), before.LocalAlone/(1+by)
+		n.LocalBandwidth = before.LocalBandwidth/(1+by)
 		n.CopyRate, n.ReduceRate = before.CopyRate/(1+by), before.ReduceRate/(1+by)
 	})
 }

@@ -2,6 +2,7 @@ package survey
 
 import (
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -81,6 +82,34 @@ func TestPredictionsOfRounds(t *testing.T) {
 	require.Equal(t, 5, len(r.around.Network[0].Exchange))
 }
 
+// Ranks that all move data are in each other's way. One that does while the others wait is not.
+func TestCrowdedMemory(t *testing.T) {
+	const bytes = 1 << 24
+	ranks := max(2*runtime.NumCPU(), 4)
+	predicted := func(collective, algorithm string, exchange float64) float64 {
+		r := &Result{
+			Collective: collective, Ranks: ranks, Bytes: bytes, Weft: Series{1}, Algorithms: []Algorithm{{Name: algorithm, Weft: Series{1}}},
+			around: &Surroundings{
+				Ranks: ranks,
+				Network: []Probe{
+					{Bytes: short, Message: Series{1}, Exchange: Series{2}, Put: Series{1}, Empty: Series{0.5}, Stream: Series{1}},
+					{Bytes: bytes, Combine: Series{1}, Copy: Series{1}, Exchange: Series{8000}, Put: Series{4000}},
+				},
+				Crowd: &Crowd{
+					Barrier: Series{10}, Short: Series{10},
+					Exchanges: []Exchange{{Bytes: bytes, Direct: Series{exchange}, Bruck: Series{exchange}}},
+				},
+			},
+		}
+		require.NoError(t, (&survey{Config: Config{Provider: "shm"}}).foretell(r))
+		return r.Algorithms[0].Predicted
+	}
+	const slow, slower = 300e3, 900e3
+	require.InEpsilon(t, 3, predicted("allgather", "ring", slower)/predicted("allgather", "ring", slow), 0.1)
+	require.InEpsilon(t, float64(ranks-1)*4000, predicted("scatter", "direct", slow), 0.1)
+	require.InEpsilon(t, 1, predicted("scatter", "direct", slower)/predicted("scatter", "direct", slow), 0.01)
+}
+
 // What is found out about the network is about memory of the kind that calls use.
 func TestProbesHaveTheMemoryOfCalls(t *testing.T) {
 	for _, arena := range []bool{false, true} {
@@ -108,6 +137,26 @@ func TestPlacements(t *testing.T) {
 	}
 	require.Len(t, placements(17, 4), 6)
 	require.Equal(t, placements(17, 4), placements(17, 4), "a prediction is the same each time")
+}
+
+// A prediction is not to be held to what was measured where that differs as much from itself.
+func TestUnsteadyMeasurements(t *testing.T) {
+	algorithm := func(ratio float64, weft ...float64) Algorithm {
+		return Algorithm{Name: "ring", Weft: weft, Predicted: 1, Ratio: ratio}
+	}
+	r := &Report{Results: []*Result{{Algorithms: []Algorithm{
+		algorithm(1, 10, 11, 12, 10, 11),
+		algorithm(1.4, 10, 11, 30, 10, 11),
+		algorithm(1, 10, 20, 10, 20, 10),
+		algorithm(1.4, 20, 10, 20, 10, 10),
+		algorithm(1, 10), // nothing says that it would be the same again
+	}}}}
+	require.Equal(t, &Predictions{Near: 3, All: 5, NearOthers: 3, Others: 5, NearSteady: 1, Steady: 2}, r.judge())
+	var out strings.Builder
+	require.NoError(t, r.printAlgorithms(&out))
+	require.Equal(t, 3, strings.Count(out.String(), ", unsteady"), out.String())
+	require.Contains(t, out.String(), "3 of 5 measurements are unsteady")
+	require.Contains(t, out.String(), "1 of 2 predictions are")
 }
 
 // Predictions of what the simulator was told count apart.

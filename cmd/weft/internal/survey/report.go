@@ -147,13 +147,16 @@ type Algorithm struct {
 	Calibrating bool `json:"calibrating,omitempty"`
 }
 
-// Predictions counts those that are within 30 % of what was measured: of all, and of those
-// that say something, as the simulator does not have its network from calls like them.
+// Predictions counts those that are within 30 % of what was measured: of all; of those
+// that say something, as the simulator does not have its network from calls like them; and of
+// those of calls that can be measured so well that this says something.
 type Predictions struct {
 	Near       int `json:"near"`
 	All        int `json:"all"`
 	NearOthers int `json:"near_without_calibrating"`
 	Others     int `json:"all_without_calibrating"`
+	NearSteady int `json:"near_steady"`
+	Steady     int `json:"all_steady"`
 }
 
 // Missing says what was not measured, and how often it was to be.
@@ -186,8 +189,18 @@ func (s Series) round(i int) Series {
 const within = 0.3
 
 // near says whether a prediction is good.
-func (a Algorithm) near() bool {
-	return a.Ratio >= 1-within && a.Ratio <= 1+within
+func (a Algorithm) near() bool { return isNear(a.Ratio) }
+
+func isNear(ratio float64) bool { return ratio >= 1-within && ratio <= 1+within }
+
+// steady says whether what was measured is as near to itself: the rounds with even numbers to
+// the others. Where it is not, what a call takes is not known that well.
+func (a Algorithm) steady() bool {
+	var halves [2]Series
+	for i, took := range a.Weft {
+		halves[i%2] = append(halves[i%2], took)
+	}
+	return len(halves[1]) > 0 && isNear(halves[0].Median()/halves[1].Median())
 }
 
 // judge is nil without predictions.
@@ -207,6 +220,10 @@ func (r *Report) judge() *Predictions {
 			if !a.Calibrating {
 				p.Others++
 				p.NearOthers += near
+			}
+			if a.steady() {
+				p.Steady++
+				p.NearSteady += near
 			}
 		}
 	}

@@ -110,6 +110,9 @@ func (r *Report) printAlgorithms(w io.Writer) error {
 					if a.Calibrating {
 						verdict += ", calibrating"
 					}
+					if !a.steady() {
+						verdict += ", unsteady"
+					}
 					cells = append(cells, figure(a.Predicted), fmt.Sprintf("%.2f", a.Ratio), verdict)
 				} else if predictions != nil {
 					cells = append(cells, "-", "-", "")
@@ -121,6 +124,8 @@ func (r *Report) printAlgorithms(w io.Writer) error {
 	if p := predictions; p != nil {
 		fmt.Fprintf(w, "%d of %d predictions are within %.0f %% of what was measured; without the calls that calibrate the simulator, %d of %d\n",
 			p.Near, p.All, within*100, p.NearOthers, p.Others)
+		fmt.Fprintf(w, "%d of %d measurements are unsteady, as every other round is not within %.0f %% of the rest; without these, %d of %d predictions are\n",
+			p.All-p.Steady, p.All, within*100, p.NearSteady, p.Steady)
 	}
 	return err
 }
