@@ -24,7 +24,7 @@ type CompletionQueue struct {
 	// canBlock: it has a wait object. Without one shm crashes in fi_cq_sread,
 	// and with the only one it makes it never comes back, whatever the timeout.
 	canBlock bool
-	// naps: it must not wait in libfabric any more. signaled then ends a wait.
+	// naps: it must not wait in libfabric any more. signaled ends a wait.
 	naps, signaled atomic.Bool
 
 	slots  cgo.Slots
@@ -353,10 +353,10 @@ func (q *CompletionQueue) reap(t *cgo.Turn, posts int, completions []Completion,
 	room := min(len(completions)-filled, len(t.Completions))
 	var reaped int
 	var code cgo.Code
-	if waitMS > 0 && q.naps.Load() {
-		reaped, code = q.nap(t, posts, room, bounded(waitMS))
+	if waitMS > 0 {
+		reaped, code = q.wait(t, posts, room, bounded(spins), bounded(waitMS))
 	} else {
-		reaped, code = t.Take(posts, room, bounded(spins), bounded(waitMS))
+		reaped, code = t.Take(posts, room, bounded(spins), 0)
 	}
 	for i := range reaped {
 		if q.finish(t, &t.Completions[i], &completions[filled]) {

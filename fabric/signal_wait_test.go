@@ -45,6 +45,38 @@ func TestSignalEndsWait(t *testing.T) {
 	})
 }
 
+// Also one that libfabric forgets, as tcp does where a wait is about to begin.
+func TestLostSignalEndsWait(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		a, _ := stations(t, provider, fabric.TaggedMessages)
+		buf := make([]fabric.Completion, 8)
+		if _, err := a.q.ReadWait(buf, 0); err != nil {
+			require.ErrorIs(t, err, fabric.ErrNotSupported)
+			return
+		}
+		const longest = 2 * time.Minute
+		for name, wait := range map[string]func() (int, error){
+			"ReadWait": func() (int, error) { return a.q.ReadWait(buf, int(longest.Milliseconds())) },
+			"TurnWait": func() (int, error) { return a.e.TurnWait(nil, buf, int(longest.Milliseconds())) },
+		} {
+			began, waited := time.Now(), make(chan error, 1)
+			go func() {
+				_, err := wait()
+				waited <- err
+			}()
+			fabric.LoseSignal(a.q)
+			require.NoError(t, <-waited, name)
+			require.Less(t, time.Since(began), longest/2, name)
+		}
+		// Without room for a completion there is nothing to wait for.
+		began := time.Now()
+		n, err := a.q.ReadWait(nil, int(longest.Milliseconds()))
+		require.NoError(t, err)
+		require.Zero(t, n)
+		require.Less(t, time.Since(began), longest/2)
+	})
+}
+
 // What the provider says of a failure in its own words is in the error.
 func TestErrorHasTheProvidersWords(t *testing.T) {
 	each(t, func(t *testing.T, provider string) {
