@@ -365,13 +365,13 @@ func TestArenaWaitsForWords(t *testing.T) {
 		var done []bool
 		worlds[0].Reactor().Do(func(p progress) {
 			failed = g.Notice(p, 1, comm.Notice{Tag: noticeTag(noticeFailed, 0), ID: uint64(ReasonFailed), Length: 1})
-			done = append(done, q.call().done.Load())
+			done = append(done, q.call.done.Load())
 			stopped = g.Notice(p, 1, comm.Notice{Tag: noticeTag(noticeStopped, 0), ID: from.heard + 2})
 			for range 2 {
-				done = append(done, q.call().done.Load())
+				done = append(done, q.call.done.Load())
 				g.Written(p, wordOf(0, 1, 0, 0))
 			}
-			done = append(done, q.call().done.Load())
+			done = append(done, q.call.done.Load())
 		})
 		require.NoError(t, failed)
 		require.NoError(t, stopped)
@@ -406,6 +406,6 @@ func TestCallEndsWithALostRank(t *testing.T) {
 		require.Equal(t, dead, lost.Rank)
 		var aborted *AbortError
 		require.ErrorAs(t, Barrier(deadline(t), worlds[0]), &aborted)
-		require.Equal(t, AbortError{root, ReasonLost}, *aborted)
+		require.Equal(t, AbortError{Rank: root, Reason: ReasonLost, Lost: dead}, *aborted)
 	})
 }

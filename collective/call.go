@@ -292,8 +292,8 @@ func told(err error) error {
 	return err
 }
 
-// reasonOf is what the other ranks are told.
-func reasonOf(why error) AbortReason {
+// abort is what the other ranks are told.
+func (g *group) abort(why error) AbortError {
 	var (
 		operator *operatorError
 		lost     *comm.RankError
@@ -301,21 +301,23 @@ func reasonOf(why error) AbortReason {
 		mismatch *MismatchError
 		differs  *ConfigError
 	)
+	abort := AbortError{Rank: g.rank, Reason: ReasonFailed}
 	switch {
 	case givenUp(why) != nil:
-		return ReasonContext
+		abort.Reason = ReasonContext
 	case errors.Is(why, errClosed):
-		return ReasonClosed
+		abort.Reason = ReasonClosed
 	case errors.As(why, &operator):
-		return ReasonOperator
+		abort.Reason = ReasonOperator
 	case errors.As(why, &mismatch):
-		return ReasonMismatch
+		abort.Reason = ReasonMismatch
 	case errors.As(why, &differs):
-		return ReasonConfig
+		abort.Reason = ReasonConfig
 	case errors.As(why, &lost):
-		return ReasonLost
+		abort.Reason, abort.Lost = ReasonLost, lost.Rank
 	case errors.As(why, &other):
-		return other.Reason
+		// Whose failure it is.
+		return *other
 	}
-	return ReasonFailed
+	return abort
 }

@@ -41,9 +41,13 @@ func argumentError(err error) error {
 type AbortError struct {
 	Rank   int
 	Reason AbortReason
+	Lost   int // the rank that was lost to it, with ReasonLost
 }
 
 func (e *AbortError) Error() string {
+	if e.Reason == ReasonLost {
+		return fmt.Sprintf("collective: rank %d has given up: rank %d is lost to it", e.Rank, e.Lost)
+	}
 	return fmt.Sprintf("collective: rank %d has given up: %v", e.Rank, e.Reason)
 }
 
@@ -71,7 +75,7 @@ func (r AbortReason) String() string {
 	case ReasonOperator:
 		return "its operator has failed"
 	case ReasonLost:
-		return "a rank is lost to it"
+		return "another rank is lost to it"
 	case ReasonClosed:
 		return "it has closed the communicator"
 	case ReasonMismatch:
@@ -85,8 +89,12 @@ func (r AbortReason) String() string {
 }
 
 // MismatchError says that two ranks make different calls: of another kind, with another
-// root, length, type, algorithm or blocks. Calls that go through the cache are not
-// compared. It is noticed of them if one puts something where the other waits for nothing.
+// root, length, type, operator, algorithm or blocks. It is noticed where a rank puts to
+// another in a call that does not go through the cache (Config.CachePages), and of the others
+// if one puts something where the other waits for nothing. Short calls that differ otherwise
+// are not compared: their results are wrong, and those of the calls that follow. Nor are
+// calls in which nobody puts, such as those without elements; ranks whose calls have other
+// senders may wait for each other for ever.
 type MismatchError struct {
 	Rank       int                 // the other rank
 	Collective schedule.Collective // of this rank's call, or 0 if that is done
@@ -94,9 +102,9 @@ type MismatchError struct {
 
 func (e *MismatchError) Error() string {
 	if e.Collective == 0 {
-		return fmt.Sprintf("collective: rank %d has not made the same call as this one before, with the same root, length, type, algorithm and blocks", e.Rank)
+		return fmt.Sprintf("collective: rank %d has not made the same call as this one before, with the same root, length, type, operator, algorithm and blocks", e.Rank)
 	}
-	return fmt.Sprintf("collective: rank %d does not make the same %v with the same root, length, type, algorithm and blocks", e.Rank, e.Collective)
+	return fmt.Sprintf("collective: rank %d does not make the same %v with the same root, length, type, operator, algorithm and blocks", e.Rank, e.Collective)
 }
 
 // ProviderError says that the provider of a communicator cannot write to the memory of

@@ -28,7 +28,7 @@ func requireAborted(t *testing.T, c *comm.Comm, err error, rank int, reason Abor
 	t.Helper()
 	var aborted *AbortError
 	require.ErrorAs(t, err, &aborted)
-	require.Equal(t, AbortError{rank, reason}, *aborted)
+	require.Equal(t, AbortError{Rank: rank, Reason: reason, Lost: aborted.Lost}, *aborted)
 	require.Equal(t, err, Barrier(deadline(t), c))
 }
 
@@ -77,7 +77,7 @@ func TestContextEndsByAnotherCall(t *testing.T) {
 	each(t, func(t *testing.T, provider string) {
 		worlds := open(t, provider, 2)
 		ctx, cancel := context.WithCancelCause(t.Context())
-		elsewhere := &AbortError{99, ReasonOperator}
+		elsewhere := &AbortError{Rank: 99, Reason: ReasonOperator}
 		cancel(elsewhere)
 		require.Equal(t, elsewhere, Barrier(ctx, worlds[0]))
 		requireAborted(t, worlds[1], Barrier(deadline(t), worlds[1]), 0, ReasonContext)
@@ -148,6 +148,7 @@ func TestRankLeaves(t *testing.T) {
 				default:
 					require.ErrorAs(t, err, &aborted)
 					require.Equal(t, ReasonLost, aborted.Reason)
+					require.Equal(t, 0, aborted.Lost)
 				}
 			}
 			for _, c := range worlds[1:] {
@@ -178,6 +179,36 @@ func TestMismatch(t *testing.T) {
 			require.Equal(t, ReasonMismatch, aborted.Reason)
 		}
 		require.Positive(t, mismatches)
+	})
+}
+
+// Of calls as long as each other too, where what they combine differs, or how.
+func TestMismatchOfOperators(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		const length = 20_000
+		for name, other := range map[string]func(c *comm.Comm) error{
+			"type": func(c *comm.Comm) error {
+				buf := make([]float64, length)
+				return Allreduce(deadline(t), c, buf, buf, operator.Sum[float64]())
+			},
+			"operator": func(c *comm.Comm) error {
+				buf := make([]int64, length)
+				return Allreduce(deadline(t), c, buf, buf, operator.Max[int64]())
+			},
+		} {
+			errs := errorsOf(open(t, provider, 2), func(rank int, c *comm.Comm) error {
+				if rank == 1 {
+					return other(c)
+				}
+				buf := make([]int64, length)
+				return Allreduce(deadline(t), c, buf, buf, operator.Sum[int64]())
+			})
+			var mismatch *MismatchError
+			require.ErrorAs(t, errors.Join(errs...), &mismatch, name)
+			for _, err := range errs {
+				require.Error(t, err, name)
+			}
+		}
 	})
 }
 

@@ -109,7 +109,7 @@ type member struct {
 func (g *group) gone(rank int, number uint64) error {
 	m := &g.members[rank]
 	if m.closed && number >= m.released && m.lost == nil {
-		return &AbortError{rank, ReasonClosed}
+		return &AbortError{Rank: rank, Reason: ReasonClosed}
 	}
 	return m.lost
 }
@@ -360,11 +360,8 @@ func (g *group) fail(p progress, why error) {
 	g.failure = why
 	g.own.Load().stop()
 	// Whoever has heard of it tells whose failure it is.
-	n := comm.Notice{Tag: noticeTag(noticeFailed, 0), ID: uint64(reasonOf(why)), Length: uint64(g.rank)}
-	var other *AbortError
-	if errors.As(why, &other) {
-		n.Length = uint64(other.Rank)
-	}
+	abort := g.abort(why)
+	n := comm.Notice{Tag: noticeTag(noticeFailed, 0), ID: uint64(abort.Reason) | uint64(abort.Lost)<<reasonBits, Length: uint64(abort.Rank)}
 	for rank := range g.members {
 		if rank != g.rank && g.members[rank].lost == nil {
 			_ = g.comm.Notify(p, rank, n)

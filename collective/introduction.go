@@ -68,12 +68,20 @@ func (mine introduction) differs(theirs introduction, rank int) error {
 // hash is FNV-1a, which is the same in all processes.
 type hash uint64
 
+const hashPrime = 0x100000001b3
+
 func newHash() hash { return 0xcbf29ce484222325 }
 
+func (h *hash) addText(text string) {
+	h.add(len(text))
+	for i := range len(text) {
+		*h = (*h ^ hash(text[i])) * hashPrime
+	}
+}
+
 func (h *hash) add(n int) {
-	const prime = 0x100000001b3
 	for range 8 {
-		*h = (*h ^ hash(n&0xff)) * prime
+		*h = (*h ^ hash(n&0xff)) * hashPrime
 		n >>= 8
 	}
 }

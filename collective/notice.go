@@ -21,7 +21,8 @@ const (
 	noticeArrived
 	// noticeAsk: the sender wants to be told when the call is done.
 	noticeAsk
-	// noticeFailed: rank Length has given up, for the reason ID, and so has the sender.
+	// noticeFailed: rank Length has given up, and so has the sender. ID is the reason, and
+	// behind its reasonBits the rank that was lost to it, if that is why.
 	noticeFailed
 	// noticeClosed: the sender has done all calls before ID, and closed the communicator.
 	// It has written Length words to the receiver.
@@ -124,10 +125,11 @@ func (g *group) Notice(p progress, source int, n comm.Notice) error {
 		g.tellDrained()
 		g.resume(p)
 	case noticeFailed:
-		if n.Length >= uint64(g.size) {
-			return fmt.Errorf("%w: rank %d of %d has given up", comm.ErrProtocol, n.Length, g.size)
+		lost := n.ID >> reasonBits
+		if n.Length >= uint64(g.size) || lost >= uint64(g.size) {
+			return fmt.Errorf("%w: rank %d of %d has given up for reason %#x", comm.ErrProtocol, n.Length, g.size, n.ID)
 		}
-		g.fail(p, &AbortError{int(n.Length), AbortReason(min(n.ID, 0xff))})
+		g.fail(p, &AbortError{Rank: int(n.Length), Reason: AbortReason(n.ID), Lost: int(lost)})
 	case noticeStopped:
 		from.stopped, from.stoppedAt = true, n.ID
 	case noticeRefused:
@@ -142,6 +144,9 @@ func (g *group) Notice(p progress, source int, n comm.Notice) error {
 func (g *group) Left(p progress, rank int) error {
 	return g.Notice(p, rank, comm.Notice{Tag: noticeTag(noticeClosed, 0)})
 }
+
+// reasonBits are those of an AbortReason.
+const reasonBits = 8
 
 // ready takes in where a peer's memory for a call is.
 func (g *group) ready(p progress, source int, number uint64, n comm.Notice) error {

@@ -59,7 +59,8 @@ func (p *planned) inPlace(s *shape, rank int) (*planned, error) {
 	return p.placed, nil
 }
 
-// fingerprint is a number that is the same for the same shape in all processes.
+// fingerprint is a number that is the same for the same shape in all processes. What is
+// combined, and by what, is added for each call (call.fingerprintOf).
 func (s *shape) fingerprint() uint64 {
 	h := newHash()
 	for _, n := range [...]int{int(s.Collective), s.Root, s.Length, s.Fanout, s.Chunk, int(s.Algorithm), s.element} {

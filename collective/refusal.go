@@ -93,7 +93,7 @@ func (g *group) checkRefused(p progress) {
 	for rank := range g.members {
 		r := &g.members[rank].refused
 		if r.has(g.next) {
-			g.fail(p, &AbortError{rank, ReasonArgument})
+			g.fail(p, &AbortError{Rank: rank, Reason: ReasonArgument})
 			return
 		}
 		r.dropBefore(g.next)
@@ -105,7 +105,7 @@ func (g *group) checkRefused(p progress) {
 func (g *group) noticedRefusal(p progress, source int, number uint64) {
 	if number < g.next {
 		if number >= g.forgotten && !g.refused.has(number) {
-			g.fail(p, &AbortError{source, ReasonArgument})
+			g.fail(p, &AbortError{Rank: source, Reason: ReasonArgument})
 		}
 		return
 	}
@@ -114,7 +114,7 @@ func (g *group) noticedRefusal(p progress, source int, number uint64) {
 	g.warned = true
 	if !r.add(number) {
 		// It is refused one call after the other, and this rank would not make the same.
-		g.fail(p, &AbortError{source, ReasonArgument})
+		g.fail(p, &AbortError{Rank: source, Reason: ReasonArgument})
 	}
 }
 
@@ -122,7 +122,7 @@ func (g *group) noticedRefusal(p progress, source int, number uint64) {
 // wait for it.
 func (g *group) mismatch(source int, number uint64, kind schedule.Collective) error {
 	if g.refused.has(number) {
-		return &AbortError{g.rank, ReasonArgument}
+		return &AbortError{Rank: g.rank, Reason: ReasonArgument}
 	}
 	return &MismatchError{source, kind}
 }

@@ -6,28 +6,34 @@ import (
 	"github.com/weft-go/weft/collective/schedule"
 )
 
-// Request is a call that goes on by itself. What it was given belongs to it until it is
-// done. One goroutine at a time waits for it or tests it; after Wait or Test has said how
-// it ended, it must not be used any more. A call cannot be taken back: only Close of the
+// Request is a call that goes on by itself; the zero Request is done. What it was given
+// belongs to it until it is done. One goroutine at a time waits for it or tests it; how it
+// ended is said again to whoever asks again. A call cannot be taken back: only Close of the
 // communicator ends it before its time.
-type Request call
-
-func (q *Request) call() *call { return (*call)(q) }
+type Request struct {
+	call *call // which may serve another when it is done: nil then
+	err  error // how it ended
+}
 
 // Wait waits until the call is done, and returns what the blocking function would. If ctx ends
 // first, the error is the cause of ctx (context.Cause), and the call goes on.
 func (q *Request) Wait(ctx context.Context) error {
-	c := q.call()
-	if err := c.wait(ctx); err != nil {
+	if q.call == nil {
+		return q.err
+	}
+	if err := q.call.wait(ctx); err != nil {
 		return err
 	}
-	return c.result()
+	return q.end()
 }
 
 // Test says whether the call is done, and if so what Wait would. It drives the messages of
 // all communicators on, if nobody else does.
 func (q *Request) Test() (done bool, err error) {
-	c := q.call()
+	c := q.call
+	if c == nil {
+		return true, q.err
+	}
 	if !c.done.Load() {
 		c.group.comm.Reactor().Poll()
 	}
@@ -36,7 +42,13 @@ func (q *Request) Test() (done bool, err error) {
 	}
 	// The role may still be in the middle of ending it.
 	_ = c.wait(context.Background())
-	return true, c.result()
+	return true, q.end()
+}
+
+// end notes how a call has ended that was waited for.
+func (q *Request) end() error {
+	q.call, q.err = nil, q.call.result()
+	return q.err
 }
 
 // wait waits for the end of a call that has begun. The only error is that ctx has ended
@@ -92,7 +104,7 @@ func (p prepared) start() (*Request, error) {
 	}
 	p.call.task.Expect(0)
 	p.call.group.comm.Reactor().Begin(&p.call.task, p.call)
-	return (*Request)(p.call), nil
+	return &Request{call: p.call}, nil
 }
 
 // Option adjusts one call. All ranks give the same. What it sets InPlace and Commutative to

@@ -78,3 +78,53 @@ func TestWaitIsGivenUp(t *testing.T) {
 		require.NoError(t, q.Wait(deadline(t)))
 	})
 }
+
+// A request says again how it has ended, also when another call has its memory.
+func TestRequestSaysItsEndAgain(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		worlds := open(t, provider, 2)
+		says := func(q *Request, want error) {
+			t.Helper()
+			done, err := q.Test()
+			require.True(t, done)
+			require.Equal(t, want, err)
+			require.Equal(t, want, q.Wait(deadline(t)))
+		}
+		says(&Request{}, nil)
+		var old []*Request
+		for range 3 {
+			q, err := Ibarrier(worlds[0])
+			require.NoError(t, err)
+			for _, ended := range old {
+				says(ended, nil)
+			}
+			done, err := q.Test()
+			require.NoError(t, err)
+			require.False(t, done)
+			require.NoError(t, Barrier(deadline(t), worlds[1]))
+			require.NoError(t, q.Wait(deadline(t)))
+			old = append(old, q)
+		}
+		q, err := Ibarrier(worlds[0])
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		require.NoError(t, Barrier(deadline(t), worlds[1]))
+		require.ErrorIs(t, Barrier(ctx, worlds[1]), context.Canceled)
+		var failed *Request
+		for range 3 {
+			// What rank 1 had put before it gave up is enough for one.
+			failed, err = Ibarrier(worlds[0])
+			require.NoError(t, err)
+			if err = failed.Wait(deadline(t)); err != nil {
+				break
+			}
+		}
+		var aborted *AbortError
+		require.ErrorAs(t, err, &aborted)
+		says(failed, err)
+		done, err := q.Test()
+		require.NoError(t, err)
+		require.True(t, done)
+	})
+}

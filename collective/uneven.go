@@ -156,7 +156,7 @@ func (c *call) opened(source int) (from int, fingerprint uint64) {
 		block := u.pairs.received[source]
 		return block.first * c.shape.element, c.fingerprintOf(block.end - block.first)
 	}
-	return 0, c.planned.fingerprint
+	return 0, c.fingerprintOf(0)
 }
 
 // fingerprintWith is that of a call with a rank to which this one puts.
@@ -164,13 +164,16 @@ func (c *call) fingerprintWith(peer int) uint64 {
 	if u := c.shape.uneven; u != nil && u.pairs != nil {
 		return c.fingerprintOf(u.pairs.sent[peer])
 	}
-	return c.planned.fingerprint
+	return c.fingerprintOf(0)
 }
 
-// fingerprintOf is that of a pair of ranks of which one puts so many elements to the other.
+// fingerprintOf is that of a pair of ranks of which one puts so many elements to the other, or
+// of all, with 0, where the plan says how many.
 func (c *call) fingerprintOf(count int) uint64 {
 	h := hash(c.planned.fingerprint)
 	h.add(count)
+	h.addText(c.apply.Name())
+	h.addText(c.apply.TypeName())
 	return uint64(h)
 }
 

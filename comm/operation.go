@@ -15,8 +15,10 @@ type operation struct {
 	engine *engine
 	comm   *Comm
 	task   efa.Task
-	// turn counts how often it has ended, so that requests tell whether it is theirs still.
-	turn uint64
+	// served counts the requests that were waited for, so that one tells whether it is its
+	// own still, and requested says that it serves one.
+	served    atomic.Uint64
+	requested bool
 	// idle: the program has given up a wait for it.
 	idle bool
 	work work
@@ -80,6 +82,11 @@ func (e *engine) newOperation(c *Comm, w work) *operation {
 // release gives an operation that is done, and of which nothing is with a device,
 // back.
 func (op *operation) release() {
+	if op.requested {
+		op.requested = false
+		// Before done: see Request.Cancel.
+		op.served.Add(1)
+	}
 	op.comm, op.buf, op.peer, op.claimed, op.err, op.any = nil, nil, nil, nil, nil, nil
 	op.idle = false
 	op.reading, op.offset, op.failed = 0, 0, nil
@@ -121,7 +128,6 @@ func (op *operation) Abandon(p efa.Progress, why error) {
 // complete ends an operation, once.
 func (op *operation) complete(p efa.Progress, err error) {
 	op.err = err
-	op.turn++
 	op.inDevice = false
 	if op.released != nil {
 		close(op.released)

@@ -246,7 +246,7 @@ func TestCancelOfOwnMessages(t *testing.T) {
 				check(t, err == nil, "%v", err)
 				op.work = workNone
 				op.send(p)
-				return Request{op, op.turn}
+				return Request{op, op.served.Load()}
 			}
 			first, second = begin(1), begin(2)
 			first.op.cancel(p, ErrCanceled)

@@ -8,20 +8,24 @@ import (
 )
 
 // Request is a send or a receive that goes on by itself; the zero Request is none. It
-// ends once, and Wait, Test, WaitAll or WaitAny says how; after that neither the request
-// nor a copy of it may be waited for or tested any more. One goroutine at a time waits for
-// it or tests it. Any may Cancel it meanwhile.
+// ends once, and Wait, Test, WaitAll or WaitAny says how; after that it is none, and so are
+// copies of it: there is nothing to wait for, and its Status is empty. One goroutine at a time
+// waits for it or tests it. Any may Cancel it meanwhile.
 type Request struct {
-	op   *operation
-	turn uint64 // that of op, which serves other requests later
+	op     *operation
+	served uint64 // as that of op, which serves other requests later
 }
+
+// over says that there is nothing to wait for any more.
+func (q Request) over() bool { return q.op == nil || q.op.served.Load() != q.served }
 
 // start has an operation begin. Of none, nothing begins.
 func (op *operation) start() Request {
 	if op == nil {
 		return Request{}
 	}
-	q := Request{op, op.turn}
+	op.requested = true
+	q := Request{op, op.served.Load()}
 	op.begin()
 	return q
 }
@@ -30,6 +34,9 @@ func (op *operation) start() Request {
 // ctx ends first, the error is the cause of ctx (context.Cause), and the request goes on:
 // it can be waited for again.
 func (q Request) Wait(ctx context.Context) (Status, error) {
+	if q.over() {
+		return Status{}, nil
+	}
 	op := q.op
 	if err := op.wait(ctx); err != nil {
 		return Status{}, context.Cause(ctx)
@@ -40,6 +47,9 @@ func (q Request) Wait(ctx context.Context) (Status, error) {
 // Test says whether the request is done, and if so what Wait would. It drives the
 // messages of all communicators on, if nobody else does.
 func (q Request) Test() (status Status, done bool, err error) {
+	if q.over() {
+		return Status{}, true, nil
+	}
 	op := q.op
 	if !op.done.Load() {
 		op.engine.reactor.Poll()
@@ -59,8 +69,12 @@ func (q Request) Test() (status Status, done bool, err error) {
 // Cancel does nothing.
 func (q Request) Cancel() {
 	op := q.op
+	if op == nil {
+		return
+	}
 	op.engine.do(func(p efa.Progress) {
-		if op.turn == q.turn {
+		// In this order: whoever has waited for it makes it another's, and then not done.
+		if !op.done.Load() && !q.over() {
 			op.cancel(p, ErrCanceled)
 		}
 	})
@@ -87,7 +101,8 @@ func (q Request) finish(ctx context.Context) (Status, error) {
 func WaitAll(ctx context.Context, requests []Request) error {
 	var errs []error
 	for i, q := range requests {
-		if q.op == nil {
+		if q.over() {
+			requests[i] = Request{}
 			continue
 		}
 		op := q.op
@@ -108,7 +123,7 @@ func WaitAll(ctx context.Context, requests []Request) error {
 func WaitAny(ctx context.Context, requests []Request) (index int, status Status, err error) {
 	a := &anyOf{}
 	for _, q := range requests {
-		if q.op != nil {
+		if !q.over() {
 			a.engine = q.op.engine
 			a.operations = append(a.operations, q.op)
 		}
@@ -122,7 +137,7 @@ func WaitAny(ctx context.Context, requests []Request) (index int, status Status,
 		return -1, Status{}, context.Cause(ctx)
 	}
 	for i, q := range requests {
-		if q.op != nil && q.op.done.Load() {
+		if !q.over() && q.op.done.Load() {
 			op := q.op
 			_ = op.wait(context.Background())
 			status, err = op.result()

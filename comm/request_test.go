@@ -255,3 +255,52 @@ func TestEndedContext(t *testing.T) {
 		require.Equal(t, [4]int{}, left(one))
 	})
 }
+
+// A request that was waited for is none any more, and takes nothing from the one that has
+// its memory then.
+func TestRequestsThatAreOver(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		zero, one, _ := b.pair(t)
+		isOver := func(q Request) {
+			t.Helper()
+			status, done, err := q.Test()
+			require.NoError(t, err)
+			require.True(t, done)
+			require.Zero(t, status)
+			status, err = q.Wait(deadline(t))
+			require.NoError(t, err)
+			require.Zero(t, status)
+			q.Cancel()
+		}
+		isOver(Request{})
+		var old []Request
+		for i := range 3 {
+			q := irecv(t, one, make([]byte, 10), 0, 1)
+			for _, over := range old {
+				isOver(over)
+			}
+			sent, err := zero.Isend(content(0, i, 10), 1, 1)
+			require.NoError(t, err)
+			require.Equal(t, Status{Source: 0, Tag: 1, Length: 10}, finish(t, q))
+			finish(t, sent)
+			isOver(q)
+			isOver(sent)
+			old = append(old, q, sent)
+			// Those that are over are left out, and the one that is not is waited for.
+			all := append([]Request{irecv(t, one, make([]byte, 10), 0, 2)}, old...)
+			isend(t, zero, content(0, i, 10), 1, 2)
+			if i%2 == 0 {
+				require.NoError(t, WaitAll(deadline(t), all))
+			} else {
+				index, status, err := WaitAny(deadline(t), all)
+				require.NoError(t, err)
+				require.Zero(t, index)
+				require.Equal(t, 10, status.Length)
+			}
+			require.Equal(t, Request{}, all[0])
+		}
+		index, _, err := WaitAny(deadline(t), old)
+		require.NoError(t, err)
+		require.Equal(t, -1, index)
+	})
+}
