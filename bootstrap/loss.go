@@ -36,8 +36,8 @@ func (s *Server) Lose(rank int, cause error) {
 
 // Ended tells the server that the process of a rank has ended, and how. If the rank had
 // not left in order it is lost, with cause; if it had, nobody can join in its place any
-// more.
-func (s *Server) Ended(rank int, cause error) {
+// more. It says whether the rank is the one that is lost.
+func (s *Server) Ended(rank int, cause error) (lost bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -47,6 +47,7 @@ func (s *Server) Ended(rank int, cause error) {
 	default:
 		s.lose(&LostError{Rank: rank, Cause: cause})
 	}
+	return s.loss != nil && s.loss.Rank == rank
 }
 
 func (s *Server) lose(loss *LostError) {

@@ -256,7 +256,7 @@ func TestServerIsToldOfProcesses(t *testing.T) {
 	second, err := connectRank(t, address, Member{Rank: 1, Size: 2}, nil)
 	require.NoError(t, err)
 	require.NoError(t, second.Close())
-	s.Ended(1, cause)
+	require.False(t, s.Ended(1, cause))
 	require.NoError(t, first.Set(deadline(t), "key", nil)) // which goes on
 	require.NoError(t, first.Close())
 	_, err = connectRank(t, address, Member{Rank: 0, Size: 2}, nil)
@@ -265,7 +265,9 @@ func TestServerIsToldOfProcesses(t *testing.T) {
 	s, address = serveTCP(t, 2, nil)
 	first, err = connectRank(t, address, Member{Rank: 0, Size: 2}, nil)
 	require.NoError(t, err)
-	s.Ended(1, cause)
+	require.True(t, s.Ended(1, cause))
+	require.True(t, s.Ended(1, cause))
+	require.False(t, s.Ended(0, cause), "rank 1 was lost before")
 	<-first.ctx.Done()
 	require.EqualError(t, context.Cause(first.ctx), "bootstrap: rank 1 is lost: it exited")
 }

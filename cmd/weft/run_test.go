@@ -36,6 +36,9 @@ func playMember() {
 		}
 		defer j.Close()
 		all, err := j.Exchange(ctx, "name", []byte("of "+strconv.Itoa(j.Rank)))
+		if len(os.Args) > 1 && os.Args[1] == "desert" && j.Rank == 1 {
+			os.Exit(0)
+		}
 		var texts []string
 		for _, text := range all {
 			texts = append(texts, string(text))
@@ -162,6 +165,23 @@ func TestRunEndsGroups(t *testing.T) {
 	p.requireOneLine(t, 9, "weft: rank 1 exited with code 9; the other rank was ended\n")
 	for _, pid := range pids {
 		require.NoFileExists(t, "/proc/"+pid+"/stat")
+	}
+}
+
+// Who fails because another rank has ended without a word names that one, too.
+func TestRunNamesWhoDoesNotLeave(t *testing.T) {
+	p := start(t, "run", "-n", "2", "--", "member", "desert")
+	p.await(t, generous)
+	require.Equal(t, 1, p.ProcessState.ExitCode())
+	require.Contains(t, p.stderr.String(), "weft: rank 0 exited with code 1 after rank 1 had exited with code 0 without leaving the job\n")
+}
+
+// What a rank could not take back of shared memory is taken back for it.
+func TestRunRemovesSharedMemory(t *testing.T) {
+	p, pids := startJob(t, 2, `: >/dev/shm/$$:weft:test; echo $$; test $RANK = 1 && kill -9 $$; while :; do sleep 0.01; done`)
+	p.await(t, generous)
+	for _, pid := range pids {
+		require.NoFileExists(t, "/dev/shm/"+pid+":weft:test")
 	}
 }
 

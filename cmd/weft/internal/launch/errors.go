@@ -68,10 +68,15 @@ type RankError struct {
 	State *os.ProcessState
 	// Others is how many ranks were running then.
 	Others int
+	// Deserter is a rank that had ended well, with others waiting for it, or -1.
+	Deserter int
 }
 
 func (e *RankError) Error() string {
 	text := "rank " + strconv.Itoa(e.Rank) + " " + e.how()
+	if e.Deserter >= 0 {
+		text += fmt.Sprintf(" after rank %d had exited with code 0 without leaving the job", e.Deserter)
+	}
 	switch e.Others {
 	case 0:
 		return text

@@ -46,6 +46,8 @@ type job struct {
 	output  *output
 	events  chan event
 	failure error // the first
+	// deserter is the rank that was lost as it ended well without leaving, or -1.
+	deserter int
 
 	ending      bool
 	interrupted bool
@@ -80,7 +82,7 @@ func Run(c Config) error {
 		return fmt.Errorf("cannot serve the store of the job: %w", err)
 	}
 	name, key := random(8), []byte(random(32))
-	j := &job{Config: c, events: make(chan event, 2*c.Size)}
+	j := &job{Config: c, deserter: -1, events: make(chan event, 2*c.Size)}
 	j.server, err = bootstrap.Serve(listener, bootstrap.ServerConfig{Size: c.Size, Job: name, Key: key, Logger: c.Logger})
 	if err != nil {
 		return err
@@ -177,10 +179,12 @@ func (j *job) watch() {
 func (j *job) ended(r *rank) {
 	j.Logger.Debug("weft: rank ended", "rank", r.number, "state", r.state.String())
 	if r.state.Success() {
-		j.server.Ended(r.number, errors.New("its process exited with code 0"))
+		if j.server.Ended(r.number, errors.New("its process exited with code 0")) {
+			j.deserter = r.number
+		}
 		return
 	}
-	failure := &RankError{Rank: r.number, State: r.state, Others: len(j.running())}
+	failure := &RankError{Rank: r.number, State: r.state, Others: len(j.running()), Deserter: j.deserter}
 	// Those that wait for it hear of it, also if it had not joined.
 	j.server.Lose(r.number, fmt.Errorf("it %s", failure.how()))
 	if j.failure == nil && !j.interrupted {

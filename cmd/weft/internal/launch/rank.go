@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/weft-go/weft/internal/sharedmemory"
 )
 
 // rank is one process, the leader of a process group of its own.
@@ -58,6 +60,8 @@ func (j *job) start(number int, path string, environment []string) (*rank, error
 	printing.Go(func() { j.output.copy(j.Stderr, prefix, reads[1]) })
 	go func() {
 		_ = c.Wait() // the state says it
+		// It may not have come to that, and the next process with its number would not start.
+		sharedmemory.Remove(r.pid)
 		r.state = c.ProcessState
 		close(r.ended)
 		j.events <- event{rank: r}

@@ -84,7 +84,7 @@ func (s *survey) estimate(around *Surroundings, bytes int) (cost.Network, error)
 	exchange.Size = ranks
 	before := n
 	return fit(n, exchange, measured, func(n *cost.Network, by float64) {
-		n.LocalBandwidth = before.LocalBandwidth/(1+by)
+		n.LocalBandwidth = before.LocalBandwidth / (1 + by)
 		n.CopyRate, n.ReduceRate = before.CopyRate/(1+by), before.ReduceRate/(1+by)
 	})
 }
