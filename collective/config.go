@@ -57,7 +57,7 @@ func Configure(c *comm.Comm, config Config) error {
 		return err
 	}
 	if g.given != &config {
-		return &ConfigError{"Configure", "the communicator has had its first call, or its Config"}
+		return &ConfigError{"Configure", "the communicator has had its first call, or its Config, or is closed"}
 	}
 	return nil
 }

@@ -80,6 +80,16 @@ func (c *connection) refuses(e *Endpoint, receive bool) (Errno, string) {
 	return 0, ""
 }
 
+// comes says that the endpoint has accepted a connection whose ConnectedEvent was not read
+// yet. A message of the peer may be there before it, on sockets, and an answer to that is not
+// wrong but too early.
+func (c *connection) comes() bool {
+	if c.of != nil {
+		c = &c.of.connection
+	}
+	return c.request != nil && c.stage.Load() == connecting
+}
+
 // Info is what the endpoint was opened with.
 func (e *Endpoint) Info() *Info {
 	switch {
@@ -173,7 +183,8 @@ func (e *Endpoint) Connect(address, data []byte) error {
 
 // Accept answers the request that the endpoint was opened with, and sends data
 // along, which are the caller's again on return. The event queue will give a
-// ConnectedEvent. Errors are those of Connect.
+// ConnectedEvent, until which whatever the endpoint is to send is Refused. Errors are those
+// of Connect.
 //
 // Implements: int fi_accept(...)
 func (e *Endpoint) Accept(data []byte) error {

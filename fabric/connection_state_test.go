@@ -151,3 +151,39 @@ func TestInfoOfRequestIsForItsEndpoint(t *testing.T) {
 		require.NoError(t, x.request(t).Reject(nil))
 	})
 }
+
+// What an endpoint that has accepted is to send comes too early until it is connected, and is
+// not wrong: its peer may have said something before.
+func TestSendBeforeConnectedEvent(t *testing.T) {
+	eachConnected(t, func(t *testing.T, x *exchangeOffice) {
+		_, address := x.listen(t)
+		a := x.caller(t)
+		require.NoError(t, a.e.Connect(address, nil))
+		send := []fabric.Op{{Kind: fabric.OpSend, Buf: []byte("early")}, {Kind: fabric.OpSend, Buf: []byte("later")}}
+		turn := func(p *party) {
+			t.Helper()
+			_, err := p.e.Turn(send, make([]fabric.Completion, 4), 0)
+			require.NoError(t, err)
+		}
+		turn(a)
+		require.ErrorIs(t, send[0].Err, fabric.ErrInvalid, "who calls knows when it is connected")
+		e, err := x.request(t).OpenEndpoint(x.domain)
+		require.NoError(t, err)
+		b := x.enable(t, e)
+		turn(b)
+		require.ErrorIs(t, send[0].Err, fabric.ErrInvalid, "it was not accepted")
+		require.NoError(t, b.e.Accept(nil))
+		turn(b)
+		for _, op := range send {
+			require.Equal(t, fabric.Refused, op.Result)
+			require.NoError(t, op.Err)
+		}
+		x.connected(t, a)
+		x.connected(t, b)
+		turn(b)
+		require.Equal(t, fabric.Posted, send[0].Result)
+		require.NoError(t, b.e.Shutdown())
+		turn(b)
+		require.Equal(t, fabric.Failed, send[0].Result)
+	})
+}

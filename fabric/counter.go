@@ -26,6 +26,8 @@ type Counter struct {
 	domain   *Domain
 	canBlock bool
 	closing  atomic.Bool
+	// awaited is how many operations of PostWhen that are in flight have waited for it.
+	awaited atomic.Int64
 	// seen is the number of errors that the program knows of.
 	seen atomic.Uint64
 
@@ -299,13 +301,19 @@ func (c *Counter) block(threshold uint64, slice time.Duration) (cgo.Code, error)
 }
 
 // Close closes the counter, and ends a Wait. ErrBusy says what still uses it:
-// the endpoints and regions that it is bound to, and deferred operations.
+// the endpoints and regions that it is bound to, deferred operations, and those of PostWhen
+// until they are complete or their endpoint is closed.
 //
 // Implements: int fi_close(...)
 func (c *Counter) Close() error {
 	c.closing.Store(true)
 	defer c.closing.Store(false)
-	return c.close(func() error { return fail("fi_close of counter", c.provider, int(c.raw.Close())) })
+	return c.close(func() error {
+		if n := c.awaited.Load(); n > 0 {
+			return c.busy("close of counter", "operations of PostWhen that are not complete: "+strconv.FormatInt(n, 10))
+		}
+		return fail("fi_close of counter", c.provider, int(c.raw.Close()))
+	})
 }
 
 // busy is the error of a counter that is in use for something else.

@@ -216,5 +216,9 @@ func (e *Endpoint) PostWhen(op *Op, when Trigger) (err error) {
 	}
 	_, err = q.reap(t, 1, nil, 0, 0)
 	e.settle(op, c)
+	if _, s := q.lookup(uint64(op.Token) &^ receiveToken); op.Result == Posted && s != nil {
+		s.trigger = when.Counter
+		when.Counter.awaited.Add(1)
+	}
 	return err
 }

@@ -48,7 +48,7 @@ type Device interface {
 	// which has no completion and is done with its buffer on return.
 	//
 	// While nothing is there to be read, the read is repeated up to spins more
-	// times. reaped is the number of completions filled in; 0 is normal. With
+	// times, or less often if that is very often. reaped is the number of completions filled in; 0 is normal. With
 	// no completions to fill in nothing is read, and on most providers nothing
 	// moves. err is about the device as a whole, never about one operation.
 	Turn(posts []Op, completions []Completion, spins int) (reaped int, err error)
@@ -160,7 +160,7 @@ const AddressAny Address = ^Address(0)
 
 // Token names an operation in flight, for Cancel. It holds the index of the
 // operation's slot and the slot's generation: a slot gives the same token again
-// after 2^31 operations.
+// after 2^31 operations. The zero Token names none.
 type Token uint64
 
 // RemoteDevice is a Device for OpRead and OpWrite, if its Attributes say so.

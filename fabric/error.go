@@ -111,6 +111,10 @@ var (
 	ErrNotSupported error = &condition{"not supported", []Errno{Errno(syscall.ENOSYS), Errno(syscall.EOPNOTSUPP), errnoBadFlags}}
 	// ErrNoMessage: no message that matches has arrived, for a Peek.
 	ErrNoMessage error = &condition{"no such message", []Errno{Errno(syscall.ENOMSG)}}
+	// ErrMismatched: a receive was given a message of another tag, as shm of libfabric 1.17
+	// does (docs/PROVIDERS.md). The message is in its buffer, and the completion has the tag
+	// and the length.
+	ErrMismatched error = &condition{"message of another tag", []Errno{Errno(syscall.EBADMSG)}}
 	// ErrUnreachable: the peer is gone or was never there.
 	ErrUnreachable error = &condition{"peer unreachable", []Errno{
 		Errno(syscall.EHOSTUNREACH), Errno(syscall.ENETUNREACH), Errno(syscall.ECONNREFUSED),

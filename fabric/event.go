@@ -67,7 +67,12 @@ type ConnectionError struct {
 }
 
 // Error is that of Err.
-func (e *ConnectionError) Error() string { return e.Err.Error() }
+func (e *ConnectionError) Error() string {
+	if e.Err == nil {
+		return "the connection has failed"
+	}
+	return e.Err.Error()
+}
 
 // Unwrap returns Err.
 func (e *ConnectionError) Unwrap() error { return e.Err }

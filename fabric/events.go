@@ -175,12 +175,12 @@ func (q *EventQueue) Write(event NotifyEvent) error {
 }
 
 // WaitDescriptor returns the file descriptor that becomes readable when there
-// may be events, or -1. It belongs to the queue. Before blocking on it, TryWait
+// may be events, or -1, as after Close. It belongs to the queue. Before blocking on it, TryWait
 // must have said that it is safe.
 //
 // Implements: int fi_control(...)
 func (q *EventQueue) WaitDescriptor() int {
-	if q.number == 0 {
+	if q.number == 0 || q.users.Load()&closedBit != 0 {
 		return -1
 	}
 	return q.waitFD

@@ -157,3 +157,23 @@ func split(b []byte, size int) (pieces [][]byte) {
 	}
 	return pieces
 }
+
+// What the flags of an operation need is not left out in silence where the endpoint cannot
+// do it.
+func TestFlagsThatNeedCapabilities(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		a, b := stations(t, provider, fabric.Messages|fabric.TaggedMessages|fabric.RemoteMemory)
+		_, remote := shared(t, b, 64)
+		if has := a.info.Capabilities(); has&fabric.FencedOperations == 0 {
+			for _, kind := range []fabric.OpKind{fabric.OpSend, fabric.OpTaggedSend, fabric.OpRead, fabric.OpWrite} {
+				op := fabric.Op{Kind: kind, Peer: a.peer, Buf: make([]byte, 8), Remote: remote, Flags: fabric.Fence}
+				require.ErrorIs(t, a.post(t, b, op).Err, fabric.ErrNotSupported, kind)
+			}
+		}
+		if a.info.Capabilities()&fabric.TaggedMultiReceiveBuffers == 0 {
+			op := fabric.Op{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Buf: make([]byte, 1<<16), Flags: fabric.MultiReceive}
+			require.ErrorIs(t, a.post(t, b, op).Err, fabric.ErrNotSupported)
+		}
+		require.Zero(t, a.q.InFlight())
+	})
+}

@@ -88,7 +88,8 @@ const (
 	// operation gives its memory and its place back.
 	WithCompletion OpFlags = OpFlags(cgo.FlagCompletion)
 	// Fence holds the operation back until those before it to the same peer are
-	// complete (FI_FENCE).
+	// complete (FI_FENCE). It is ErrNotSupported on an endpoint whose Info has no
+	// FencedOperations.
 	Fence OpFlags = OpFlags(cgo.FlagFence)
 	// InjectComplete, TransmitComplete and DeliveryComplete say what the
 	// completion means: that Buf may be used again, that the message is out of
@@ -109,7 +110,8 @@ const (
 	// MultiReceive lets one receive take message after message into its buffer
 	// until less than OptionMinMultiReceive is left (FI_MULTI_RECV). Each has a
 	// completion with its Offset. The last one says Released, and may be one of
-	// its own, without a message.
+	// its own, without a message. For an OpTaggedReceive it is ErrNotSupported on an
+	// endpoint whose Info has no TaggedMultiReceiveBuffers, as before libfabric 2.0.
 	MultiReceive OpFlags = OpFlags(cgo.FlagMultiReceive)
 	// Peek asks whether a message that matches has arrived, without receiving
 	// it: the completion has its length, or is ErrNoMessage, which may be the
@@ -155,7 +157,8 @@ type Op struct {
 	// DirectedReceive and receives. It does not count on a connected endpoint.
 	Peer Address
 	// Tag is sent, or matched where the bits of Ignore are clear, by the tagged
-	// kinds.
+	// kinds. With shm of libfabric 1.17, a receive with Ignore misses messages that came
+	// before it, and receives after it may be ErrMismatched.
 	Tag, Ignore uint64
 	// Buf is what is sent, or where it is received to. It may be empty.
 	Buf []byte
@@ -238,7 +241,7 @@ type Completion struct {
 	// Token is that of a message that was claimed.
 	Token Token
 	// Err is nil, or says why the operation failed: ErrCanceled, ErrTruncated
-	// with the surplus in it, or what else the provider reports.
+	// with the surplus in it, ErrMismatched, or what else the provider reports.
 	Err error
 }
 

@@ -34,6 +34,9 @@ func (e *Endpoint) unfit(op *Op) (Errno, string) {
 		more := op.Flags &^ kinds[op.Kind].flags
 		return errnoInvalid, "it does not take the flags " + more.String() + " (0x" + strconv.FormatUint(uint64(more), 16) + ")"
 	}
+	if why := e.incapable(op); why != "" {
+		return Errno(syscall.ENOSYS), why
+	}
 	if e.tooMuch(op) {
 		return errnoInvalid, e.howMuch(op)
 	}
@@ -74,6 +77,24 @@ func (e *Endpoint) unfit(op *Op) (Errno, string) {
 // the operation's context says what it waits for.
 func (e *Endpoint) misflagged(op *Op) bool {
 	return op.Flags&^(kinds[op.Kind].flags|e.ownFlags) != 0
+}
+
+// incapable says which capability the flags of an operation need that the endpoint does not
+// have, or nothing. Providers take such an operation, and do it without: tcp lets one with a
+// fence overtake others, and sockets and shm keep the buffer of a tagged multi-receive for
+// good after its first message.
+func (e *Endpoint) incapable(op *Op) string {
+	if op.Flags&(Fence|MultiReceive) == 0 {
+		return ""
+	}
+	has := e.Info().Capabilities()
+	switch {
+	case op.Flags&Fence != 0 && has&FencedOperations == 0:
+		return "a Fence takes an info with FencedOperations"
+	case op.Kind == OpTaggedReceive && op.Flags&MultiReceive != 0 && has&TaggedMultiReceiveBuffers == 0:
+		return "a MultiReceive of tagged messages takes an info with TaggedMultiReceiveBuffers"
+	}
+	return ""
 }
 
 // tooMuch says that an operation has more buffers, more bytes to inject, or a larger

@@ -339,6 +339,38 @@ func TestMaskFindsWaiting(t *testing.T) {
 	})
 }
 
+// A message of another tag than a receive is for is not passed off as its own.
+func TestMessageOfAnotherTag(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		a, b, toB, _ := pair(t, provider)
+		send := func(tag uint64, text string) []fabric.Op {
+			return []fabric.Op{{Kind: fabric.OpTaggedSend, Peer: toB, Tag: tag, Buf: []byte(text)}}
+		}
+		receive := func(tag, ignore uint64, buf []byte) []fabric.Op {
+			return []fabric.Op{{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Tag: tag, Ignore: ignore, Buf: buf}}
+		}
+		both := append(receive(0x301, 0, make([]byte, 8)), receive(0x100, 0xff, make([]byte, 8))...)
+		_, fromB := exchange(t, a, b, send(0x101, "1"), both, 1, 1)
+		require.NoError(t, fromB[0].Err)
+		// When the second is here, so is the first, for which there is no receive.
+		exchange(t, a, b, append(send(0x201, "waits"), send(0x301, "here")...), nil, 2, 1)
+		buf := make([]byte, 8)
+		_, fromB = exchange(t, a, b, send(0x202, "own"), receive(0x202, 0, buf), 1, 1)
+		if fromB[0].Err == nil {
+			require.EqualValues(t, 0x202, fromB[0].Tag)
+			require.Equal(t, "own", string(buf[:fromB[0].Len]))
+		} else {
+			t.Logf("another: %v", fromB[0].Err)
+			require.Equal(t, "shm", provider)
+			require.ErrorIs(t, fromB[0].Err, fabric.ErrMismatched)
+			require.EqualValues(t, 0x201, fromB[0].Tag)
+			require.Equal(t, "waits", string(buf[:fromB[0].Len]))
+			_, fromB = exchange(t, a, b, nil, receive(0x202, 0, buf), 0, 1)
+			require.Equal(t, "own", string(buf[:fromB[0].Len]))
+		}
+	})
+}
+
 // Fewer than no looks, and a wait that is over before it begins, are none: they do
 // not go on for ever.
 func TestNegativeWaits(t *testing.T) {

@@ -27,6 +27,11 @@ type CompletionQueue struct {
 	// naps: it must not wait in libfabric any more. signaled ends a wait.
 	naps, signaled atomic.Bool
 
+	// mismatches: shm of libfabric 1.17 keeps the mask of a receive in the memory that it has
+	// for the next message without one, and takes what differs from that in those bits only for
+	// the message that a receive is for.
+	mismatches bool
+
 	slots  cgo.Slots
 	reader *cgo.Turn // for reading without an endpoint
 	// format is what was asked for, and entries the format in libfabric.
@@ -119,7 +124,11 @@ func (d *Domain) OpenCompletionQueueConfig(c CompletionQueueConfig) (*Completion
 		raw.Close()
 		return nil, fail("turn", d.provider, int(syscall.ENOMEM))
 	}
+	q.mismatches = core(d.provider) == "shm" && LibraryVersion().Major < 2 && q.format == CompletionTagged
 	q.table = make([]slot, actual+rest)
+	for i := range q.table {
+		q.table[i].generation = firstGeneration
+	}
 	q.resting = make([]uint32, rest)
 	for i := range q.resting {
 		q.resting[i] = uint32(actual + i)
@@ -145,12 +154,12 @@ func (q *CompletionQueue) newTurn(e cgo.Endpoint, ops int) (*cgo.Turn, bool) {
 }
 
 // WaitDescriptor returns the file descriptor that becomes readable when there
-// may be completions, or -1. It belongs to the queue. Before blocking on it,
+// may be completions, or -1, as after Close. It belongs to the queue. Before blocking on it,
 // TryWait must have said that it is safe.
 //
 // Implements: int fi_control(...)
 func (q *CompletionQueue) WaitDescriptor() int {
-	if q.number == 0 {
+	if q.number == 0 || q.closed() {
 		return -1
 	}
 	return q.waitFD
@@ -256,6 +265,13 @@ func (q *CompletionQueue) finish(t *cgo.Turn, c *cgo.Completion, out *Completion
 		// efa leaves anything in it for a message without a tag.
 		if s.kind == OpTaggedReceive {
 			out.Tag = c.Tag
+			if q.mismatches && (c.Tag^s.tag)&^s.ignore != 0 {
+				out.Err = &Error{
+					Op: s.kind.String(), Provider: q.provider, Errno: Errno(syscall.EBADMSG),
+					Detail: "a message with tag 0x" + strconv.FormatUint(c.Tag, 16) + " for a receive of 0x" +
+						strconv.FormatUint(s.tag, 16) + " that ignores 0x" + strconv.FormatUint(s.ignore, 16),
+				}
+			}
 		}
 		if c.Flags&cgo.FlagImmediate != 0 {
 			out.HasImmediate, out.Immediate = true, c.Data
@@ -314,7 +330,7 @@ func (q *CompletionQueue) failure(t *cgo.Turn, c *cgo.Completion, s *slot) error
 
 // Read takes up to len(completions) completions off the queue, of whichever
 // endpoint, but no more than 256; while there are none it tries spins times more,
-// where fewer than 0 is 0. It is for queues that several endpoints share; Turn reads
+// where fewer than 0 is 0, and at most 1,048,576 times. It is for queues that several endpoints share; Turn reads
 // the queues of its endpoint itself. It does not allocate, but for errors, which are
 // about the queue as a whole: that of an operation is in its Completion.
 //
@@ -354,9 +370,9 @@ func (q *CompletionQueue) reap(t *cgo.Turn, posts int, completions []Completion,
 	var reaped int
 	var code cgo.Code
 	if waitMS > 0 {
-		reaped, code = q.wait(t, posts, room, bounded(spins), bounded(waitMS))
+		reaped, code = q.wait(t, posts, room, min(bounded(spins), mostSpins), bounded(waitMS))
 	} else {
-		reaped, code = t.Take(posts, room, bounded(spins), 0)
+		reaped, code = t.Take(posts, room, min(bounded(spins), mostSpins), 0)
 	}
 	for i := range reaped {
 		if q.finish(t, &t.Completions[i], &completions[filled]) {
@@ -369,6 +385,9 @@ func (q *CompletionQueue) reap(t *cgo.Turn, posts int, completions []Completion,
 // bounded is what C takes for a count: to libfabric, a wait below 0 is one without
 // an end.
 func bounded(n int) int { return min(max(n, 0), math.MaxInt32) }
+
+// mostSpins is the most looks of one call: nothing ends it meanwhile, and Close waits for it.
+const mostSpins = 1 << 20
 
 // Signal ends a ReadWait or TurnWait under way. Any goroutine may call it.
 // ErrNotSupported says that nobody can wait here.

@@ -12,12 +12,15 @@ type slot struct {
 	generation uint32
 	kind       OpKind
 	busy       bool
-	claimed    bool  // peeked at and claimed, waiting for the receive
-	pinned     uint8 // buffers
-	flags      OpFlags
-	pinners    [2]runtime.Pinner // of pinnerRoom each
-	base       uintptr           // of the buffer of a multi-receive
-	room       int               // of a receive: what is longer does not fit
+	trigger    *Counter // that an operation of PostWhen has waited for
+	// What a tagged receive is for, if the queue mismatches.
+	tag, ignore uint64
+	claimed     bool  // peeked at and claimed, waiting for the receive
+	pinned      uint8 // buffers
+	flags       OpFlags
+	pinners     [2]runtime.Pinner // of pinnerRoom each
+	base        uintptr           // of the buffer of a multi-receive
+	room        int               // of a receive: what is longer does not fit
 	// descriptor is that of its memory, or severalDescriptors.
 	descriptor Descriptor
 }
@@ -30,6 +33,9 @@ const pinnerRoom = 5
 // receiveToken marks tokens of the receive queue of an endpoint with two; no
 // generation has this bit.
 const receiveToken = 1 << 63
+
+// firstGeneration is such that no operation has the zero Token.
+const firstGeneration = 1
 
 // take gives an operation a slot; the caller has seen that one is free.
 func (q *CompletionQueue) take(e *Endpoint, op *Op) (uint32, Token) {
@@ -59,6 +65,9 @@ func (q *CompletionQueue) occupy(index uint32, e *Endpoint, op *Op) Token {
 	s := &q.table[index]
 	s.context, s.kind, s.flags, s.endpoint, s.busy, s.claimed = op.Context, op.Kind, op.Flags, e, true, false
 	s.descriptor = op.Descriptor
+	if q.mismatches {
+		s.tag, s.ignore = op.Tag, op.Ignore
+	}
 	if len(op.Descriptors) > 0 || op.Atomic != nil {
 		q.describe(index, op)
 	}
@@ -147,7 +156,13 @@ func (q *CompletionQueue) retire(index uint32) {
 	s := &q.table[index]
 	s.unpin()
 	s.busy, s.claimed, s.endpoint = false, false, nil
-	s.generation = (s.generation + 1) &^ (receiveToken >> 32)
+	if s.trigger != nil {
+		s.trigger.awaited.Add(-1)
+		s.trigger = nil
+	}
+	if s.generation = (s.generation + 1) &^ (receiveToken >> 32); s.generation == 0 {
+		s.generation = firstGeneration
+	}
 }
 
 // lookup returns the slot of a token whose operation is in flight.

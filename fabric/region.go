@@ -241,7 +241,9 @@ func (r *Region) Access() Access { return r.access }
 // Len is the number of bytes in the region.
 func (r *Region) Len() uint64 { return r.length }
 
-// Close ends the registration, and peers that use it any more get an error. ErrBusy
+// Close ends the registration, and peers that use it any more get an error where the
+// provider has one: on shm such a write or read of a peer's never ends, and on 1.17 all that
+// it sends to this endpoint after it is Refused. Let them be done before. ErrBusy
 // says which operations in flight have its descriptor: providers look at what it stands
 // for until they complete. They end with their endpoints, too, so that a region can be
 // closed at once behind those. Calls of the endpoints and queues of the domain wait

@@ -88,7 +88,9 @@ func (s *SharedSend) Close() error {
 // SharedReceive is a receive context that endpoints share (fi_srx_context): what
 // any of them receives goes into the buffers that were posted here, and
 // completes on one queue. Receives are posted by Turn, by one goroutine at a
-// time, together with the queue and its endpoints. It is enabled from the beginning.
+// time, together with the queue and its endpoints. It is enabled from the beginning. Endpoints
+// of accepted connections can have one if the info of their passive endpoint is with
+// [SharedContext] (Info.WithContexts), and those of others if theirs is.
 type SharedReceive struct {
 	Context
 }

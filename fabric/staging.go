@@ -22,7 +22,7 @@ func (e *Endpoint) stage(op *Op, c *cgo.Op, x *cgo.Extra) bool {
 	if e.registered && op.unregistered() {
 		return true
 	}
-	if (!plain || kinds[op.Kind].inject) && (e.misflagged(op) || e.tooMuch(op)) {
+	if (!plain || kinds[op.Kind].inject) && (e.misflagged(op) || e.incapable(op) != "" || e.tooMuch(op)) {
 		return true
 	}
 	spills := e.spilling(op)
@@ -32,7 +32,7 @@ func (e *Endpoint) stage(op *Op, c *cgo.Op, x *cgo.Extra) bool {
 	kind, connected := &kinds[op.Kind], e.connected
 	if e.connection.restricted.Load() {
 		if errno, _ := e.connection.refuses(e, kind.receive); errno != 0 {
-			return true
+			return kind.receive || !e.connection.comes()
 		}
 		if of := e.connection.of; of != nil {
 			connected = of.connected

@@ -35,3 +35,17 @@ func TestTryWaitForEvents(t *testing.T) {
 		require.NoError(t, err)
 	})
 }
+
+// The descriptor of a queue that is closed may be another file's.
+func TestWaitDescriptorAfterClose(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		c := openCorner(t, datagramsFor(t, provider, fabric.TaggedMessages))
+		q, err := c.domain.OpenCompletionQueue(8)
+		require.NoError(t, err)
+		events := eventsOf(t, c.fabric)
+		require.NoError(t, q.Close())
+		require.NoError(t, events.Close())
+		require.Equal(t, -1, q.WaitDescriptor())
+		require.Equal(t, -1, events.WaitDescriptor())
+	})
+}

@@ -18,7 +18,7 @@ const turnOps = 256
 // if it was injected.
 //
 // While there is nothing to read, it looks up to spins more times, where fewer than
-// 0 is 0. reaped is the number of completions filled in, of which some may be of
+// 0 is 0, and at most 1,048,576 times: Close waits for it. reaped is the number of completions filled in, of which some may be of
 // other endpoints with the same queue, and 256 are the most; 0 is normal. With no
 // completions to fill in nothing is read, and on most providers nothing moves. err is
 // about the endpoint or its queue as a whole, never about one operation: where it is
