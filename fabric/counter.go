@@ -310,7 +310,7 @@ func (c *Counter) Close() error {
 	defer c.closing.Store(false)
 	return c.close(func() error {
 		if n := c.awaited.Load(); n > 0 {
-			return c.busy("close of counter", "operations of PostWhen that are not complete: "+strconv.FormatInt(n, 10))
+			return c.busy("close of counter", "still open: "+strconv.FormatInt(n, 10)+" operation of PostWhen")
 		}
 		return fail("fi_close of counter", c.provider, int(c.raw.Close()))
 	})

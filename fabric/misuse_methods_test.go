@@ -106,6 +106,8 @@ func TestEveryMethodOfZeroValues(t *testing.T) {
 	require.Subset(t, slices.Collect(maps.Keys(tried)), closable(t), "handles of which no method was tried")
 	require.Equal(t, -1, new(fabric.CompletionQueue).WaitDescriptor(), "0 would be a file of the program's")
 	require.Equal(t, -1, new(fabric.EventQueue).WaitDescriptor(), "0 would be a file of the program's")
+	require.Empty(t, new(fabric.ConnectionRequest).Info().Provider())
+	require.NotEmpty(t, new(fabric.ConnectionError).Error())
 }
 
 // No method takes what is not there, was never opened, or cannot be so large, for something:

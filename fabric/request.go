@@ -29,7 +29,12 @@ func (r *ConnectionRequest) decide() bool { return r.decided.CompareAndSwap(fals
 // with it; that of another connection of the same listener will do as well.
 // Endpoints for anything but requests are not opened with it, nor with a domain's
 // that was: that is ErrInvalid, and [Domain.OpenEndpointFor] takes another info.
-func (r *ConnectionRequest) Info() *Info { return r.info }
+func (r *ConnectionRequest) Info() *Info {
+	if r.info == nil {
+		return new(Info)
+	}
+	return r.info
+}
 
 // Passive is the endpoint that the request came to.
 func (r *ConnectionRequest) Passive() *PassiveEndpoint { return r.passive }

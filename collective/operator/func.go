@@ -13,7 +13,8 @@ import "runtime/debug"
 //
 // That T is no type of elements ([Check]), or that function is nil, is what Err and
 // Apply of the operator say. A function that panics ends the call with a
-// *[PanicError]; one that calls [runtime.Goexit] ends the goroutine.
+// *[PanicError]. It must not call [runtime.Goexit], as Fatal of package testing does: the
+// goroutine that ends drives all of the rank's world, which would stand still.
 func Func[T any](name string, commutative bool, function func(dst, left, right []T)) Op[T] {
 	u := &user[T]{name: name, commutative: commutative, function: function, err: Check[T]()}
 	if function == nil {
