@@ -132,7 +132,7 @@ func (e *Endpoint) OpenAlias(d Direction, flags OpFlags) (*Alias, error) {
 	if first == nil {
 		first = e.receive
 	}
-	turn, ok := first.newTurn(raw, turnOps)
+	turn, ok := first.newTurn(raw, len(e.turn.Ops))
 	if !ok {
 		raw.Close()
 		return nil, fail("turn", e.provider, int(syscall.ENOMEM))

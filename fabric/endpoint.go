@@ -84,7 +84,7 @@ func (e *Endpoint) activate(send, receive *CompletionQueue) error {
 	if first == nil {
 		first = receive
 	}
-	turn, ok := first.newTurn(e.raw, turnOps)
+	turn, ok := first.newTurn(e.raw, opsOf(send, receive))
 	if !ok {
 		return fail("turn", e.provider, int(syscall.ENOMEM))
 	}

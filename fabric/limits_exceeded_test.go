@@ -177,3 +177,40 @@ func TestFlagsThatNeedCapabilities(t *testing.T) {
 		require.Zero(t, a.q.InFlight())
 	})
 }
+
+// What an endpoint and its queue take for turns is in proportion to the queue, up to 256 entries.
+func TestTurnsAreAsLargeAsQueues(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		info := datagramsFor(t, provider, fabric.TaggedMessages)
+		takes := func(size int) (bytes, entries int) {
+			c := openCorner(t, info)
+			q := queueOf(t, c.domain, size)
+			before := fabric.MemoryInUse()["turns"]
+			p, _ := c.endpoint(t, info, fabric.Bindings{Send: q, Events: c.events})
+			bytes = int(fabric.MemoryInUse()["turns"] - before)
+			// As many operations go into a turn, and the others are offered again.
+			posts := make([]fabric.Op, 300)
+			for i := range posts {
+				posts[i] = fabric.Op{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Tag: 1, Buf: make([]byte, 8)}
+			}
+			_, err := p.e.Turn(posts, nil, 0)
+			require.NoError(t, err)
+			posted := 0
+			for _, op := range posts {
+				require.NoError(t, op.Err)
+				if op.Result == fabric.Posted {
+					posted++
+				}
+			}
+			require.LessOrEqual(t, posted, min(q.Size(), 256))
+			require.Positive(t, posted)
+			return bytes, q.Size()
+		}
+		large, _ := takes(1024)
+		few, entries := takes(16)
+		if entries <= 32 {
+			require.Less(t, few, large/4)
+		}
+		require.Positive(t, few)
+	})
+}

@@ -119,11 +119,6 @@ func (d *Domain) OpenCompletionQueueConfig(c CompletionQueueConfig) (*Completion
 		return nil, fail("slots", d.provider, int(syscall.ENOMEM))
 	}
 	q.raw, q.slots = raw, slots
-	if q.reader, ok = q.newTurn(cgo.Endpoint{}, 1); !ok {
-		slots.Free()
-		raw.Close()
-		return nil, fail("turn", d.provider, int(syscall.ENOMEM))
-	}
 	q.mismatches = core(d.provider) == "shm" && LibraryVersion().Major < 2 && q.format == CompletionTagged
 	q.table = make([]slot, actual+rest)
 	for i := range q.table {
@@ -137,6 +132,11 @@ func (d *Domain) OpenCompletionQueueConfig(c CompletionQueueConfig) (*Completion
 	for i := range q.free {
 		q.free[i] = uint32(actual - 1 - i)
 	}
+	if q.reader, ok = q.newTurn(cgo.Endpoint{}, 1); !ok {
+		slots.Free()
+		raw.Close()
+		return nil, fail("turn", d.provider, int(syscall.ENOMEM))
+	}
 	q.wakes(q.wakeWaiters)
 	q.open(kindQueue, d.provider, &d.handle)
 	d.inUse.addQueue(q)
@@ -146,7 +146,7 @@ func (d *Domain) OpenCompletionQueueConfig(c CompletionQueueConfig) (*Completion
 // newTurn makes room for turns of an endpoint with up to ops operations, that read
 // this queue.
 func (q *CompletionQueue) newTurn(e cgo.Endpoint, ops int) (*cgo.Turn, bool) {
-	t, ok := cgo.NewTurn(e, q.raw, ops, turnOps, q.domain.info.Capabilities()&SourceAddress != 0)
+	t, ok := cgo.NewTurn(e, q.raw, ops, opsOf(q), q.domain.info.Capabilities()&SourceAddress != 0)
 	if ok {
 		t.Format(q.entries, q.slots)
 	}

@@ -128,7 +128,7 @@ func (d *Domain) OpenSharedReceive(i *Info, q *CompletionQueue) (*SharedReceive,
 	if code != 0 {
 		return nil, fail(op, d.provider, int(code))
 	}
-	turn, ok := q.newTurn(raw, turnOps)
+	turn, ok := q.newTurn(raw, opsOf(q))
 	if !ok {
 		raw.Close()
 		return nil, fail("turn", d.provider, int(syscall.ENOMEM))

@@ -2,8 +2,24 @@ package fabric
 
 import "runtime"
 
-// turnOps is the most operations that one crossing carries.
-const turnOps = 256
+// turnOps is the most operations that one crossing carries, and leastTurnOps how many it does
+// also if the queues have fewer entries: injected ones take none.
+const (
+	turnOps      = 256
+	leastTurnOps = 16
+)
+
+// opsOf is how many operations a crossing carries for whoever has these queues: each of them
+// takes some 600 bytes, which a program with a queue for each connection has many times.
+func opsOf(queues ...*CompletionQueue) int {
+	ops := leastTurnOps
+	for _, q := range queues {
+		if q != nil {
+			ops = max(ops, min(q.Size(), turnOps))
+		}
+	}
+	return ops
+}
 
 // Turn tries to post every operation of posts, in order, and then reads up to
 // len(completions) completions of the endpoint's queue, in one crossing into C,
@@ -12,8 +28,8 @@ const turnOps = 256
 //
 // It sets Result, and where it applies Token and Err, of each operation. After
 // one that was refused the later ones of the same peer and direction are refused
-// untried, so that order is kept. The caller offers them again; of more than 256
-// those beyond are refused too. posts is the caller's again on return, and a
+// untried, so that order is kept. The caller offers them again; of more than the queue
+// has entries (but 16 at least), or than 256, those beyond are refused too. posts is the caller's again on return, and a
 // buffer is when the completion with its Context has been returned, or on return
 // if it was injected.
 //
