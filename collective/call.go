@@ -313,7 +313,7 @@ func (g *group) abort(why error) AbortError {
 		abort.Reason = ReasonMismatch
 	case errors.As(why, &differs):
 		abort.Reason = ReasonConfig
-	case errors.As(why, &lost):
+	case errors.As(why, &lost) && lost.Rank >= 0 && lost.Rank < g.size:
 		abort.Reason, abort.Lost = ReasonLost, lost.Rank
 	case errors.As(why, &other):
 		// Whose failure it is.

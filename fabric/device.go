@@ -48,9 +48,10 @@ type Device interface {
 	// which has no completion and is done with its buffer on return.
 	//
 	// While nothing is there to be read, the read is repeated up to spins more
-	// times, or less often if that is very often. reaped is the number of completions filled in; 0 is normal. With
-	// no completions to fill in nothing is read, and on most providers nothing
-	// moves. err is about the device as a whole, never about one operation.
+	// times, or less often if that is very often. reaped is the number of
+	// completions filled in; 0 is normal. With no completions to fill in nothing is
+	// read, and on most providers nothing moves. err is about the device as a
+	// whole, never about one operation.
 	Turn(posts []Op, completions []Completion, spins int) (reaped int, err error)
 
 	// Cancel asks for the operation to end early. The operation completes

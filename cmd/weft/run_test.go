@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/weft-go/weft/bootstrap"
 	"github.com/weft-go/weft/internal/testenv"
@@ -27,6 +29,11 @@ import (
 func playMember() {
 	if len(os.Args) > 1 {
 		signal.Ignore(syscall.SIGTERM) // it is to end by what it hears
+	}
+	if len(os.Args) > 1 && os.Args[1] == "share" {
+		signal.Reset(syscall.SIGTERM)
+		playSharer()
+		return
 	}
 	err := func() error {
 		ctx := context.Background()
@@ -173,16 +180,45 @@ func TestRunNamesWhoDoesNotLeave(t *testing.T) {
 	p := start(t, "run", "-n", "2", "--", "member", "desert")
 	p.await(t, generous)
 	require.Equal(t, 1, p.ProcessState.ExitCode())
-	require.Contains(t, p.stderr.String(), "weft: rank 0 exited with code 1 after rank 1 had exited with code 0 without leaving the job\n")
+	require.Contains(t, p.stderr.String(), "weft: rank 0 exited with code 1 after rank 1 had exited with code 0 without leaving the job")
 }
 
-// What a rank could not take back of shared memory is taken back for it.
+// What a rank that is told to end does not take back of shared memory is taken back for it.
 func TestRunRemovesSharedMemory(t *testing.T) {
-	p, pids := startJob(t, 2, `: >/dev/shm/$$:weft:test; echo $$; test $RANK = 1 && kill -9 $$; while :; do sleep 0.01; done`)
-	p.await(t, generous)
-	for _, pid := range pids {
-		require.NoFileExists(t, "/dev/shm/"+pid+":weft:test")
+	p := start(t, "run", "-n", "2", "--", "member", "share")
+	names := make([]string, 2)
+	for i := range names {
+		line, err := p.stdout.ReadString('\n')
+		require.NoError(t, err, "%s", p.stderr)
+		_, names[i], _ = strings.Cut(strings.TrimSpace(line), "] ")
+		require.FileExists(t, names[i])
+		// A file of the same number that is not the rank's.
+		pid, _, _ := strings.Cut(filepath.Base(names[i]), ":")
+		other := "/dev/shm/" + pid + ":another"
+		require.NoError(t, os.WriteFile(other, nil, 0o600))
+		t.Cleanup(func() { require.NoError(t, os.Remove(other)) })
 	}
+	require.NoError(t, p.Process.Signal(syscall.SIGTERM))
+	p.await(t, generous)
+	for _, name := range names {
+		require.NoFileExists(t, name)
+	}
+}
+
+// playSharer is a program that is ended by a signal, and leaves shared memory behind.
+func playSharer() {
+	name := fmt.Sprintf("/dev/shm/%d:weft:test", os.Getpid())
+	err := os.WriteFile(name, make([]byte, 4096), 0o600)
+	file, openErr := os.OpenFile(name, os.O_RDWR, 0)
+	if err = errors.Join(err, openErr); err == nil {
+		_, err = unix.Mmap(int(file.Fd()), 0, 4096, unix.PROT_READ, unix.MAP_SHARED)
+	}
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(name)
+	select {}
 }
 
 func readAll(t *testing.T, p *process) string {

@@ -184,7 +184,7 @@ func (j *job) ended(r *rank) {
 		}
 		return
 	}
-	failure := &RankError{Rank: r.number, State: r.state, Others: len(j.running()), Deserter: j.deserter}
+	failure := &RankError{Rank: r.number, State: r.state, Others: len(j.running()), Deserter: -1}
 	// Those that wait for it hear of it, also if it had not joined.
 	j.server.Lose(r.number, fmt.Errorf("it %s", failure.how()))
 	if j.failure == nil && !j.interrupted {
@@ -246,6 +246,11 @@ func (j *job) running() []int {
 func (j *job) result() error {
 	if err := j.output.err(); err != nil && j.failure == nil {
 		return fmt.Errorf("cannot write what the ranks print: %w", err)
+	}
+	var rank *RankError
+	if errors.As(j.failure, &rank) {
+		// Others may have heard of it, and failed, before its process had ended.
+		rank.Deserter = j.deserter
 	}
 	if j.failure != nil || !j.interrupted {
 		return j.failure

@@ -21,8 +21,9 @@ type rank struct {
 	state  *os.ProcessState
 	ended  chan struct{} // closed with state set
 
-	mu   sync.Mutex
-	gone bool // the group is empty, and its number may be somebody else's
+	mu     sync.Mutex
+	gone   bool     // the group is empty, and its number may be somebody else's
+	shared []string // files in /dev/shm that the process had when it was told to end
 }
 
 // start starts a rank. It ends with this process, whatever ends that.
@@ -60,13 +61,12 @@ func (j *job) start(number int, path string, environment []string) (*rank, error
 	printing.Go(func() { j.output.copy(j.Stderr, prefix, reads[1]) })
 	go func() {
 		_ = c.Wait() // the state says it
-		// It may not have come to that, and the next process with its number would not start.
-		sharedmemory.Remove(r.pid)
 		r.state = c.ProcessState
 		close(r.ended)
 		j.events <- event{rank: r}
 		r.endGroup(j.Grace)
 		j.keeper.remove(r.pid)
+		r.takeBack()
 		// Who has left the group may keep the output open.
 		stop := time.AfterFunc(lastOutput, func() { closeAll(reads) })
 		printing.Wait()
@@ -86,7 +86,21 @@ func (r *rank) signal(s syscall.Signal) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.gone {
+		if r.shared == nil {
+			r.shared = sharedmemory.Of(r.pid)
+		}
 		_ = syscall.Kill(-r.pid, s) // none may be left
+	}
+}
+
+// takeBack removes the shared memory that the process did not come to remove: what was told
+// to end was not asked whether it would. Only what it was seen to have is its own for sure:
+// processes of containers with one /dev/shm may have the same number.
+func (r *rank) takeBack() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, name := range r.shared {
+		_ = os.Remove(name) // mostly it is gone
 	}
 }
 
