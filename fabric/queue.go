@@ -329,10 +329,11 @@ func (q *CompletionQueue) failure(t *cgo.Turn, c *cgo.Completion, s *slot) error
 }
 
 // Read takes up to len(completions) completions off the queue, of whichever
-// endpoint, but no more than 256; while there are none it tries spins times more,
-// where fewer than 0 is 0, and at most 1,048,576 times. It is for queues that several endpoints share; Turn reads
-// the queues of its endpoint itself. It does not allocate, but for errors, which are
-// about the queue as a whole: that of an operation is in its Completion.
+// endpoint, but no more than it has entries (16 at least), or than 256; while there are
+// none it tries spins times more, where fewer than 0 is 0, and at most 1,048,576 times. It
+// is for queues that several endpoints share; Turn reads the queues of its endpoint itself.
+// It does not allocate, but for errors, which are about the queue as a whole: that of an
+// operation is in its Completion.
 //
 // Implements: ssize_t fi_cq_read(...), fi_cq_readfrom(...), fi_cq_readerr(...)
 func (q *CompletionQueue) Read(completions []Completion, spins int) (int, error) {

@@ -29,16 +29,17 @@ func opsOf(queues ...*CompletionQueue) int {
 // It sets Result, and where it applies Token and Err, of each operation. After
 // one that was refused the later ones of the same peer and direction are refused
 // untried, so that order is kept. The caller offers them again; of more than the queue
-// has entries (but 16 at least), or than 256, those beyond are refused too. posts is the caller's again on return, and a
-// buffer is when the completion with its Context has been returned, or on return
-// if it was injected.
+// has entries (but 16 at least), or than 256, those beyond are refused too. posts is the
+// caller's again on return, and a buffer is when the completion with its Context has been
+// returned, or on return if it was injected.
 //
 // While there is nothing to read, it looks up to spins more times, where fewer than
-// 0 is 0, and at most 1,048,576 times: Close waits for it. reaped is the number of completions filled in, of which some may be of
-// other endpoints with the same queue, and 256 are the most; 0 is normal. With no
-// completions to fill in nothing is read, and on most providers nothing moves. err is
-// about the endpoint or its queue as a whole, never about one operation: where it is
-// closed (net.ErrClosed) or not enabled (ErrInvalid), all of posts have Failed with it.
+// 0 is 0, and at most 1,048,576 times: Close waits for it. reaped is the number of
+// completions filled in, of which some may be of other endpoints with the same queue, and
+// as many as operations are the most; 0 is normal. With no completions to fill in nothing is
+// read, and on most providers nothing moves. err is about the endpoint or its queue as a
+// whole, never about one operation: where it is closed (net.ErrClosed) or not enabled
+// (ErrInvalid), all of posts have Failed with it.
 //
 // Implements: ssize_t fi_send(...), fi_recv(...), fi_inject(...), fi_tsend(...), fi_trecv(...), fi_tinject(...)
 //
