@@ -105,13 +105,11 @@ func TestRequestSaysItsEndAgain(t *testing.T) {
 			require.NoError(t, q.Wait(deadline(t)))
 			old = append(old, q)
 		}
-		q, err := Ibarrier(worlds[0])
-		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		require.NoError(t, Barrier(deadline(t), worlds[1]))
 		require.ErrorIs(t, Barrier(ctx, worlds[1]), context.Canceled)
 		var failed *Request
+		var err error
 		for range 3 {
 			// What rank 1 had put before it gave up is enough for one.
 			failed, err = Ibarrier(worlds[0])
@@ -123,8 +121,5 @@ func TestRequestSaysItsEndAgain(t *testing.T) {
 		var aborted *AbortError
 		require.ErrorAs(t, err, &aborted)
 		says(failed, err)
-		done, err := q.Test()
-		require.NoError(t, err)
-		require.True(t, done)
 	})
 }
