@@ -177,8 +177,6 @@ func (g *Group) settle(err error) {
 
 func (g *Group) joining() bool { return g.state.Load() == groupJoining }
 
-func (g *Group) closed() bool { return g.users.Load()&closedBit != 0 }
-
 // Rank is the endpoint's place among the members, from 0.
 func (g *Group) Rank() int { return g.rank }
 

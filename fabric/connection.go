@@ -101,8 +101,6 @@ func (e *Endpoint) Info() *Info {
 	return e.domain.info
 }
 
-func (e *Endpoint) closed() bool { return e.users.Load()&closedBit != 0 }
-
 // OpenEndpointFor makes an endpoint as the info describes it, where that is not
 // the info that the domain was opened with: one with shared contexts, or one of
 // another type that the domain has too. It can be used after EnableWith. ErrInvalid

@@ -128,5 +128,3 @@ func (d *Domain) Close() error {
 	})
 	return errors.Join(err, onThisHost.endAll(d))
 }
-
-func (d *Domain) closed() bool { return d.users.Load()&closedBit != 0 }

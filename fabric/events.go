@@ -143,8 +143,6 @@ func (q *EventQueue) ReadWait(ctx context.Context) (Event, error) {
 	}
 }
 
-func (q *EventQueue) closed() bool { return q.users.Load()&closedBit != 0 }
-
 func (q *EventQueue) wait(slice time.Duration) error {
 	if err := q.enter(); err != nil {
 		return err
@@ -180,7 +178,7 @@ func (q *EventQueue) Write(event NotifyEvent) error {
 //
 // Implements: int fi_control(...)
 func (q *EventQueue) WaitDescriptor() int {
-	if q.number == 0 || q.users.Load()&closedBit != 0 {
+	if q.number == 0 || q.closed() {
 		return -1
 	}
 	return q.waitFD

@@ -94,6 +94,9 @@ func (h *handle) enter() error {
 
 func (h *handle) leave() { h.users.Add(-1) }
 
+// closed says whether Close has ended it.
+func (h *handle) closed() bool { return h.users.Load()&closedBit != 0 }
+
 // neverOpened is for the zero value of a type: libfabric would look into what is not
 // there.
 func (h *handle) neverOpened() error {
@@ -183,7 +186,7 @@ func (h *handle) exclude() bool {
 	h.closers.Add(1)
 	defer h.closers.Add(-1)
 	for looks := 0; ; looks++ {
-		if h.users.Load()&closedBit != 0 {
+		if h.closed() {
 			return false
 		}
 		if h.users.CompareAndSwap(0, closingBit) {

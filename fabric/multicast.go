@@ -78,8 +78,6 @@ func (e *Endpoint) JoinMulticast(address []byte, flags Capabilities) (*Multicast
 // Implements: fi_addr_t fi_mc_addr(...)
 func (g *MulticastGroup) Address() Address { return g.address }
 
-func (g *MulticastGroup) closed() bool { return g.users.Load()&closedBit != 0 }
-
 // Close leaves the group. It comes before Close of the endpoint.
 //
 // Implements: int fi_close(...)

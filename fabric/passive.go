@@ -63,8 +63,6 @@ func (f *Fabric) OpenPassiveEndpoint(i *Info) (*PassiveEndpoint, error) {
 // rejectTime is plenty for a rejection to be sent.
 const rejectTime = 25 * time.Millisecond
 
-func (p *PassiveEndpoint) closed() bool { return p.users.Load()&closedBit != 0 }
-
 // SetBacklog says how many requests may wait unread, 1 to 65536, before Listen;
 // ErrInvalid after it. ErrNotSupported says that the provider has a number of its
 // own.

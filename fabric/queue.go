@@ -232,8 +232,6 @@ func (q *CompletionQueue) Close() error {
 	return onThisHost.endAll(q.domain)
 }
 
-func (q *CompletionQueue) closed() bool { return q.users.Load()&closedBit != 0 }
-
 // errnoUnknownSource is how a message ends that was received, and whose sender the
 // address vector does not have (EADDRNOTAVAIL, with SourceErrors).
 const errnoUnknownSource = int32(99)

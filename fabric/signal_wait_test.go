@@ -10,22 +10,28 @@ import (
 	"github.com/weft-go/weft/fabric"
 )
 
+// waitsOf are the ways to wait for so long, or none where nobody can, which Signal says too.
+func waitsOf(t *testing.T, a *station, longest time.Duration) map[string]func() (int, error) {
+	t.Helper()
+	buf := make([]fabric.Completion, 8)
+	if _, err := a.q.ReadWait(buf, 0); err != nil {
+		require.ErrorIs(t, err, fabric.ErrNotSupported)
+		require.ErrorIs(t, a.q.Signal(), fabric.ErrNotSupported)
+		return nil
+	}
+	return map[string]func() (int, error){
+		"ReadWait": func() (int, error) { return a.q.ReadWait(buf, int(longest.Milliseconds())) },
+		"TurnWait": func() (int, error) { return a.e.TurnWait(nil, buf, int(longest.Milliseconds())) },
+	}
+}
+
 // Signal ends a wait under way, and one that has not begun; where nobody can wait, it
 // says so.
 func TestSignalEndsWait(t *testing.T) {
 	each(t, func(t *testing.T, provider string) {
 		a, _ := stations(t, provider, fabric.TaggedMessages)
-		buf := make([]fabric.Completion, 8)
-		if _, err := a.q.ReadWait(buf, 0); err != nil {
-			require.ErrorIs(t, err, fabric.ErrNotSupported)
-			require.ErrorIs(t, a.q.Signal(), fabric.ErrNotSupported)
-			return
-		}
 		const longest = 60 * time.Second
-		for name, wait := range map[string]func() (int, error){
-			"ReadWait": func() (int, error) { return a.q.ReadWait(buf, int(longest.Milliseconds())) },
-			"TurnWait": func() (int, error) { return a.e.TurnWait(nil, buf, int(longest.Milliseconds())) },
-		} {
+		for name, wait := range waitsOf(t, a, longest) {
 			// The more often the other yields, the surer the wait is under way.
 			for yields := range 100 {
 				began, signaled := time.Now(), make(chan error, 1)
@@ -49,16 +55,8 @@ func TestSignalEndsWait(t *testing.T) {
 func TestLostSignalEndsWait(t *testing.T) {
 	each(t, func(t *testing.T, provider string) {
 		a, _ := stations(t, provider, fabric.TaggedMessages)
-		buf := make([]fabric.Completion, 8)
-		if _, err := a.q.ReadWait(buf, 0); err != nil {
-			require.ErrorIs(t, err, fabric.ErrNotSupported)
-			return
-		}
 		const longest = 2 * time.Minute
-		for name, wait := range map[string]func() (int, error){
-			"ReadWait": func() (int, error) { return a.q.ReadWait(buf, int(longest.Milliseconds())) },
-			"TurnWait": func() (int, error) { return a.e.TurnWait(nil, buf, int(longest.Milliseconds())) },
-		} {
+		for name, wait := range waitsOf(t, a, longest) {
 			began, waited := time.Now(), make(chan error, 1)
 			go func() {
 				_, err := wait()
@@ -68,7 +66,17 @@ func TestLostSignalEndsWait(t *testing.T) {
 			require.NoError(t, <-waited, name)
 			require.Less(t, time.Since(began), longest/2, name)
 		}
-		// Without room for a completion there is nothing to wait for.
+	})
+}
+
+// Without room for a completion there is nothing to wait for.
+func TestWaitWithoutRoom(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		a, _ := stations(t, provider, fabric.TaggedMessages)
+		const longest = 2 * time.Minute
+		if waitsOf(t, a, longest) == nil {
+			return
+		}
 		began := time.Now()
 		n, err := a.q.ReadWait(nil, int(longest.Milliseconds()))
 		require.NoError(t, err)
