@@ -151,9 +151,10 @@ func (g *group) begin(p progress, c *call) {
 			}
 			g.tellReady(p, c, source)
 		case m.told == 0 || m.told+slots <= c.number+1:
-			g.tell(p, source)
+			g.tellNear(p, source)
 		}
 	}
+	g.attend(p)
 	g.run(p, c)
 }
 

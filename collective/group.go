@@ -35,6 +35,7 @@ type group struct {
 	plans   plans
 	cache   *block // nil if there is none
 	staging *block // where inputs are copied to, if the device needs registration
+	near    neighbourhood
 	windows windows
 	parked  []*block // to which something may still be on its way
 	// exposed is what the device may still read from, for calls that have ended, and lent
@@ -81,6 +82,7 @@ type member struct {
 	known    bool
 	released uint64 // it has done all calls before
 	cache    fabric.Remote
+	near     *outbox // its cache, if it is mapped
 	window   int
 	ready    [slots]readiness
 	scratch  apart // for the next readiness
@@ -208,16 +210,25 @@ func (g *group) prepare(p progress) error {
 	if g.slot == 0 || g.size == 1 || g.cache != nil {
 		return nil
 	}
-	cache, err := newBlock(p, g.reserved()+aligned(g.size))
-	if err != nil {
-		return err
+	var cache *block
+	if g.comm.Reactor().SameHost() {
+		// Where the system does not give any, all goes by the device.
+		cache, _ = newSharedBlock(p, g.cacheSize())
+	}
+	var err error
+	if cache == nil {
+		if cache, err = newBlock(p, g.headerAt()); err != nil {
+			return err
+		}
 	}
 	if g.comm.Reactor().NeedsRegistration() {
 		if g.staging, err = newBlock(p, slots*g.slot); err != nil {
 			return errors.Join(err, cache.close())
 		}
 	}
-	g.cache = cache
+	if g.cache = cache; cache.shared != nil {
+		g.showCache()
+	}
 	return nil
 }
 
@@ -264,6 +275,9 @@ func (g *group) tell(p progress, rank int) {
 	}
 	if g.cache != nil {
 		n.Remote = g.cache.at(0)
+		if g.cache.shared != nil && m.told == 0 {
+			g.invite(p, rank)
+		}
 	}
 	m.told = g.released + 1
 	// If it cannot be sent, the rank is lost, and this one hears of that.
@@ -295,7 +309,7 @@ func (g *group) done(p progress, number uint64, planned *planned) {
 				late = slots - 1
 			}
 			if m.told+late <= g.released+1 {
-				g.tell(p, source)
+				g.tellNear(p, source)
 			}
 		}
 	}
@@ -303,6 +317,7 @@ func (g *group) done(p progress, number uint64, planned *planned) {
 		g.answer(p)
 	}
 	g.beginWaiting(p)
+	g.attend(p)
 	g.tellDrained()
 }
 
@@ -381,6 +396,7 @@ func (g *group) fail(p progress, why error) {
 		c.fail(p, why)
 	}
 	g.waiting = nil
+	g.attend(p)
 	g.tellDrained()
 }
 
@@ -414,6 +430,7 @@ func (g *group) Closed(p progress) {
 		}
 	}
 	g.failure, g.closed = errClosed, true
+	g.attend(p)
 	g.own.Load().stop()
 	g.tellStopped(p)
 	g.retire(p)

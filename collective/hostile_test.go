@@ -24,7 +24,7 @@ func TestNoticesOfAnything(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			notices := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) comm.Notice {
 				return comm.Notice{
-					Tag: noticeTag(rapid.Uint64Max(noticeStopped+1).Draw(t, "kind"), number.Draw(t, "number")),
+					Tag: noticeTag(rapid.Uint64Max(noticeShared+1).Draw(t, "kind"), number.Draw(t, "number")),
 					ID:  number.Draw(t, "id"), Length: number.Draw(t, "length"), Remote: fabric.Remote{Address: number.Draw(t, "address")},
 				}
 			}), 1, 20).Draw(t, "notices")

@@ -210,6 +210,10 @@ func (g *group) retire(p progress) {
 		return
 	}
 	g.over = true
+	if g.near.looking {
+		g.near.looking = false
+		p.Rest(g)
+	}
 	g.closing = g.closeMemory()
 	switch {
 	case g.own.Load() != nil:
@@ -239,7 +243,7 @@ func (g *group) closeOwn() {
 
 // closeMemory ends the use of what peers write to, or the device reads from.
 func (g *group) closeMemory() error {
-	err := g.windows.close()
+	err := errors.Join(g.moveOut(), g.windows.close())
 	for _, b := range append(g.parked, g.cache, g.staging) {
 		if b != nil {
 			err = errors.Join(err, b.close())

@@ -10,7 +10,8 @@ import (
 
 // block is registered memory that peers write to.
 type block struct {
-	arena    *fabric.Arena
+	arena    *fabric.Arena // nil if it is shared
+	shared   *shared
 	exposure *efa.Exposure
 	memory   []byte
 }
@@ -27,9 +28,29 @@ func newBlock(p progress, size int) (*block, error) {
 	return b, nil
 }
 
+// newSharedBlock is a block that other processes can map.
+func newSharedBlock(p progress, size int) (*block, error) {
+	shared, memory, err := newShared(size)
+	if err != nil {
+		return nil, err
+	}
+	b := &block{shared: shared, memory: memory}
+	if b.exposure, err = p.Expose(b.memory); err != nil {
+		return nil, errors.Join(err, unmapShared(memory), shared.close())
+	}
+	return b, nil
+}
+
 // close ends the registration and the memory. Nothing may be on its way there.
 func (b *block) close() error {
-	return errors.Join(b.exposure.Close(), b.arena.Close())
+	err := b.exposure.Close()
+	if b.shared == nil {
+		return errors.Join(err, b.arena.Close())
+	}
+	if err != nil {
+		return err // the device may still write there
+	}
+	return errors.Join(unmapShared(b.memory), b.shared.close())
 }
 
 // at is where a part of the block is, for peers.

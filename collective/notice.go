@@ -33,6 +33,9 @@ const (
 	noticeStopped
 	// noticeRefused: the sender was refused the call.
 	noticeRefused
+	// noticeShared: the sender's cache is memory of process ID, there known as Length, and has
+	// the cookie that is in Remote.
+	noticeShared
 )
 
 // scratchApart is, in noticeReady, for Scratch that is where noticeScratch had it.
@@ -92,6 +95,8 @@ func (g *group) Notice(p progress, source int, n comm.Notice) error {
 		from.cache, from.window = n.Remote, window-1
 		g.tellDrained()
 		g.resume(p)
+	case noticeShared:
+		g.invited(source, n)
 	case noticeScratch:
 		from.scratch = apart{number, n.Remote}
 	case noticeReady:

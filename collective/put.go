@@ -41,11 +41,18 @@ func (g *group) put(p progress, c *call, s *schedule.Step) (wait bool, err error
 		}
 	}
 	to.put = c.number + 1
+	var src []byte
+	if s.Action == schedule.Put {
+		src = c.at(s.Src)
+	}
+	if !c.large && g.leave(c, s, src, offset) {
+		return false, nil
+	}
 	if s.Action == schedule.Signal {
 		return unreachable(g.signal(p, c, s, remote))
 	}
 	remote.Address += uint64(offset)
-	src, local := c.at(s.Src), c.exposures[s.Src.Space]
+	local := c.exposures[s.Src.Space]
 	if !g.hasWord(s, len(src)) {
 		return unreachable(g.putAndNotify(p, c, s, src, local, remote))
 	}
@@ -69,17 +76,22 @@ func (g *group) signal(p progress, c *call, s *schedule.Step, cache fabric.Remot
 
 // writeWord begins a write that carries a word.
 func (g *group) writeWord(p progress, c *call, s *schedule.Step, src []byte, local *efa.Exposure, remote fabric.Remote, sender efa.Sender) error {
-	to := &g.members[s.Peer]
 	c.write = efa.RemoteWrite{Src: src, Local: local, To: remote, Tell: true, Immediate: wordOf(c.number, g.rank, s.Number, g.released)}
-	if err := g.comm.Write(p, s.Peer, to.window, &c.write, sender); err != nil {
+	if err := g.comm.Write(p, s.Peer, g.members[s.Peer].window, &c.write, sender); err != nil {
 		return err
 	}
+	g.worded(s)
+	g.flying++
+	return nil
+}
+
+// worded notes that a word is on its way.
+func (g *group) worded(s *schedule.Step) {
+	to := &g.members[s.Peer]
 	if to.told > 0 && s.Number < fewNumbers {
 		to.told = g.released + 1
 	}
 	to.words++
-	g.flying++
-	return nil
 }
 
 // hasWord says whether a write of so many bytes for a step can carry a word.

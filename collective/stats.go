@@ -9,6 +9,9 @@ import (
 // Calls[schedule.CollectiveBcast] are those of Bcast. Gatherv counts as Gather, and so on.
 type Stats struct {
 	Calls [schedule.CollectiveAlltoall + 1]CallStats
+	// Neighbours is how many other ranks have their caches in memory of this host that is
+	// mapped here, so that what is put there is copied, and does not go by the device.
+	Neighbours uint64
 }
 
 // CallStats count calls. Those that have begun, and neither ended well nor failed, are

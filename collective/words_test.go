@@ -32,7 +32,11 @@ func TestExchangesNeedNoNotices(t *testing.T) {
 		}
 		after := worlds[0].Reactor().Stats()
 		require.Equal(t, before.Sent, after.Sent)
-		require.Equal(t, before.Writes+calls, after.Writes)
+		writes := uint64(calls)
+		if worlds[0].Reactor().SameHost() {
+			writes = 0 // The caches are mapped.
+		}
+		require.Equal(t, before.Writes+writes, after.Writes)
 	})
 }
 

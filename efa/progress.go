@@ -284,7 +284,7 @@ func (r *Reactor) drive(k *call, ended <-chan struct{}) bool {
 	case k.done.Load() && r.postsAlone() && r.pending():
 		r.unread++
 		r.step(noLook)
-	case !k.done.Load() || r.pending() || r.skipped >= mostSkipped:
+	case !k.done.Load() && len(r.lookouts) == 0 || r.pending() || r.skipped >= mostSkipped:
 		r.step(0)
 	default:
 		// It has what it came for: many reads of what is here already, or writes
@@ -326,7 +326,15 @@ func (r *Reactor) spin(done *atomic.Bool, ended <-chan struct{}, patience *time.
 		if r.crowd.here {
 			spins = spinsInCrowd
 		}
-		active := r.step(spins) > 0
+		active := false
+		switch {
+		case len(r.lookouts) == 0:
+			active = r.step(spins) > 0
+		case r.intake.Load() == nil && !r.pending() && r.lookOut():
+			active = true
+		default:
+			active = r.step(0) > 0
+		}
 		if done.Load() {
 			return
 		}

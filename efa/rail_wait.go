@@ -85,6 +85,10 @@ func (r *Reactor) arm() bool {
 // wait blocks until there may be something on any of the devices that were armed. It
 // is the background's, without the role.
 func (r *Reactor) wait(timeout time.Duration) {
+	if r.found.Swap(false) {
+		// The device naps the longer, the longer it has had nothing.
+		r.device.Wake()
+	}
 	r.waiting.Store(len(r.waitings) > 0)
 	for _, w := range r.waitings {
 		w.waits.Store(true)

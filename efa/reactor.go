@@ -36,6 +36,8 @@ type Reactor struct {
 	callerTurns     atomic.Uint64
 	misses          atomic.Uint32 // waits in a row that were long
 	crowd           crowd         // other processes that want the core (role)
+	lookouts        []Lookout     // see lookout.go (role)
+	found           atomic.Bool   // by them, since the device was told
 	backgroundEnded chan struct{}
 
 	closed    atomic.Bool
@@ -321,6 +323,10 @@ func (r *Reactor) step(spins int) int {
 	if r.closed.Load() || r.broken != nil {
 		return 0
 	}
+	seen := 0
+	if r.look() {
+		seen = 1
+	}
 	// Nobody waits for the shared receives: they are posted behind the others.
 	const most = batchSize * 3 / 4
 	shared := r.batch[most:]
@@ -357,15 +363,15 @@ func (r *Reactor) step(spins int) int {
 	}
 	if err != nil {
 		r.breakDown(err)
-		return posted + reaped
+		return seen + posted + reaped
 	}
 	if len(r.putOff) > 0 {
 		posted += r.receivePutOff(n+reaped == 0 && spins != noLook)
 	}
 	if len(r.rails) > 0 {
-		return posted + reaped + r.stepRails()
+		return seen + posted + reaped + r.stepRails()
 	}
-	return posted + reaped
+	return seen + posted + reaped
 }
 
 // turn offers a device the first n operations of the batch, and takes in what has

@@ -1,0 +1,272 @@
+package collective
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/weft-go/weft/collective/schedule"
+	"github.com/weft-go/weft/comm"
+)
+
+// Where all ranks are processes of one host (efa.Reactor.SameHost), the cache of each is memory
+// that the others map: who puts to it copies there, and leaves the word of the put in a ring
+// of its own behind the cache, at which its peer looks while it has calls. That takes a tenth of
+// what the device takes, and the same words, memory and plans; what has no room in a ring
+// goes by the device.
+//
+// A ring has one writer and one reader, which are different processes, so that the death of
+// one leaves nothing behind that a third would wait for. An entry is a cache line, of which the
+// stamp is written last:
+//
+//	stamp  8 bytes: how often the ring has come to this entry, and below that the word
+//	offset 4: where data are to go in the cache, or releasedMark
+//	length 4: of data
+//	data   48: what is short enough for that
+//
+// What is longer is where it is to be before the stamp is written. The memory is sealed against
+// growing smaller, and nothing that is read from it is trusted.
+
+const (
+	entrySize   = 64
+	entryData   = 16 // where data begin
+	mostData    = entrySize - entryData
+	ringEntries = 16
+	// A ring begins with how many entries its reader has taken, as that says every
+	// takenEvery.
+	ringSize   = entrySize * (1 + ringEntries)
+	takenEvery = ringEntries / 4
+	// releasedMark: the data are how many calls the writer has done.
+	releasedMark = 1<<32 - 1
+	// headerSize is that of what is before the rings: a cookie.
+	headerSize = entrySize
+)
+
+// neighbourhood is what a group has where ranks map each other's caches.
+type neighbourhood struct {
+	cookie uint64 // of this rank's cache
+	// looking: the reactor looks here.
+	looking bool
+	inboxes []inbox
+}
+
+// inbox is the ring of a rank that may have mapped this one's cache.
+type inbox struct {
+	rank  int
+	ring  []byte
+	taken uint64
+}
+
+// outbox is the cache of another rank, mapped, and the ring for what this one puts there.
+type outbox struct {
+	memory []byte
+	ring   []byte
+	sent   uint64
+	taken  uint64 // of these, as far as is known
+}
+
+func wordAt(b []byte, offset int) *uint64 { return (*uint64)(unsafe.Pointer(&b[offset])) }
+
+// headerAt is where the header of the rings is in a cache, and cacheSize the size of one that
+// has them.
+func (g *group) headerAt() int  { return g.reserved() + aligned(g.size) }
+func (g *group) cacheSize() int { return g.headerAt() + headerSize + g.size*ringSize }
+
+// ringAt is the part of a cache to which a rank writes.
+func (g *group) ringAt(cache []byte, rank int) []byte {
+	return cache[g.headerAt()+headerSize+rank*ringSize:][:ringSize]
+}
+
+// showCache writes to the cache how it is known that it is this one.
+func (g *group) showCache() {
+	var cookie [8]byte
+	_, _ = rand.Read(cookie[:]) // never fails
+	g.near.cookie = binary.LittleEndian.Uint64(cookie[:])
+	binary.LittleEndian.PutUint64(g.cache.memory[g.headerAt():], g.near.cookie)
+}
+
+// invite tells a rank how to map the cache.
+func (g *group) invite(p progress, rank int) {
+	n := comm.Notice{Tag: noticeTag(noticeShared, 0)}
+	n.ID, n.Length = g.cache.shared.name()
+	n.Remote.Key = g.near.cookie
+	if g.comm.Notify(p, rank, n) == nil {
+		g.near.inboxes = append(g.near.inboxes, inbox{rank: rank, ring: g.ringAt(g.cache.memory, rank)})
+	}
+}
+
+// invited maps the cache of a rank. Where that cannot be, what is put there goes by the device.
+func (g *group) invited(source int, n comm.Notice) {
+	from := &g.members[source]
+	if from.near != nil || g.slot == 0 || !g.comm.Reactor().SameHost() {
+		return
+	}
+	memory, err := mapShared(n.ID, n.Length, g.cacheSize())
+	if err != nil {
+		return
+	}
+	if binary.LittleEndian.Uint64(memory[g.headerAt():]) != n.Remote.Key {
+		_ = unmapShared(memory)
+		return
+	}
+	from.near = &outbox{memory: memory, ring: g.ringAt(memory, g.rank)}
+	g.stats.Neighbours++
+}
+
+// entry is where the next entry goes, or nil if there is no room.
+func (o *outbox) entry() []byte {
+	if o.sent-o.taken >= ringEntries {
+		// No more than was sent, whatever the reader says.
+		o.taken = min(atomic.LoadUint64(wordAt(o.ring, 0)), o.sent)
+		if o.sent-o.taken >= ringEntries {
+			return nil
+		}
+	}
+	return o.ring[entrySize*(1+o.sent%ringEntries):][:entrySize]
+}
+
+// stamp shows the entry to the reader.
+func (o *outbox) stamp(entry []byte, word uint32) {
+	o.sent++
+	lap := (o.sent-1)/ringEntries + 1
+	atomic.StoreUint64(wordAt(entry, 0), lap<<32|uint64(word))
+}
+
+// leave puts to a rank whose cache is mapped, if there is room.
+func (g *group) leave(c *call, s *schedule.Step, src []byte, offset int) bool {
+	to := &g.members[s.Peer]
+	if to.near == nil || s.Number >= mostWordNumber || g.size > mostWordSource {
+		return false
+	}
+	entry := to.near.entry()
+	if entry == nil {
+		return false
+	}
+	short := 0
+	if len(src) <= mostData {
+		short = copy(entry[entryData:], src)
+	} else {
+		copy(to.near.memory[offset:], src)
+	}
+	binary.LittleEndian.PutUint64(entry[8:], uint64(offset)|uint64(short)<<32)
+	to.near.stamp(entry, wordOf(c.number, g.rank, s.Number, g.released))
+	g.worded(s)
+	return true
+}
+
+// tellNear is tell for a rank that looks for it before it needs to know.
+func (g *group) tellNear(p progress, rank int) {
+	m := &g.members[rank]
+	if m.near == nil || m.told == 0 || m.lost != nil {
+		g.tell(p, rank)
+		return
+	}
+	entry := m.near.entry()
+	if entry == nil {
+		g.tell(p, rank)
+		return
+	}
+	binary.LittleEndian.PutUint64(entry[8:], releasedMark)
+	binary.LittleEndian.PutUint64(entry[entryData:], g.released)
+	m.near.stamp(entry, 0)
+	m.told = g.released + 1
+}
+
+// attend has the reactor look at the rings while something may come that is waited for.
+func (g *group) attend(p progress) {
+	wanted := len(g.near.inboxes) > 0 && g.cache != nil && (g.next > g.released || g.failure != nil)
+	switch {
+	case wanted == g.near.looking:
+		return
+	case wanted:
+		p.LookOut(g)
+	default:
+		p.Rest(g)
+	}
+	g.near.looking = wanted
+}
+
+// Look implements efa.Lookout.
+func (g *group) Look(p progress) (found bool) {
+	for i := 0; i < len(g.near.inboxes); i++ {
+		// No more than fit into the ring: others are to have their turn.
+		for range ringEntries {
+			if i >= len(g.near.inboxes) || !g.takeIn(p, &g.near.inboxes[i]) {
+				break
+			}
+			found = true
+		}
+	}
+	return found
+}
+
+// nextEntry is the entry of a ring behind so many that were taken, with its word, or nil.
+func nextEntry(ring []byte, taken uint64) (entry []byte, word uint32) {
+	entry = ring[entrySize*(1+taken%ringEntries):][:entrySize]
+	stamp := atomic.LoadUint64(wordAt(entry, 0))
+	if uint32(stamp>>32) != uint32(taken/ringEntries+1) {
+		return nil, 0
+	}
+	return entry, uint32(stamp)
+}
+
+// takeIn takes in the next entry of a ring, if there is one.
+func (g *group) takeIn(p progress, in *inbox) bool {
+	entry, word := nextEntry(in.ring, in.taken)
+	if entry == nil {
+		return false
+	}
+	// Once: its writer could still change it.
+	place := binary.LittleEndian.Uint64(entry[8:])
+	offset, length := int(place&releasedMark), int(place>>32)
+	var released uint64
+	switch {
+	case offset == releasedMark:
+		released = binary.LittleEndian.Uint64(entry[entryData:])
+	case length > 0 && length <= mostData && offset+length <= g.reserved():
+		copy(g.cache.memory[offset:], entry[entryData:][:length])
+	}
+	rank := in.rank
+	if in.taken++; in.taken%takenEvery == 0 {
+		atomic.StoreUint64(wordAt(in.ring, 0), in.taken)
+	}
+	// in is of no use from here on.
+	if offset == releasedMark {
+		g.hearReleased(p, rank, released)
+	} else if int(word>>8%mostWordSource) == rank {
+		g.Written(p, word)
+	}
+	return true
+}
+
+// hearReleased takes in how many calls a rank has done.
+func (g *group) hearReleased(p progress, rank int, released uint64) {
+	from := &g.members[rank]
+	if g.failure != nil || released <= from.released {
+		return
+	}
+	from.released = released
+	g.tellDrained()
+	g.resume(p)
+}
+
+// moveOut ends the use of other ranks' caches.
+func (g *group) moveOut() (err error) {
+	for rank := range g.members {
+		err = errors.Join(err, g.moveOutOf(rank))
+	}
+	g.near.inboxes = nil
+	return err
+}
+
+func (g *group) moveOutOf(rank int) error {
+	m := &g.members[rank]
+	if m.near == nil {
+		return nil
+	}
+	memory := m.near.memory
+	m.near = nil
+	return unmapShared(memory)
+}
