@@ -27,10 +27,14 @@ func (p Progress) Rest(l Lookout) {
 func (r *Reactor) SameHost() bool { return r.attributes.SameHostOnly && !r.attributes.Notifies }
 
 const (
-	// looksPerTurn is how often lookouts are called between two turns, and looksInCrowd
-	// where others want the core.
-	looksPerTurn = 32
+	// Between two turns lookouts are called so often: where the last that came was theirs,
+	// where it was the device's, and where others want the core.
+	looksAgain   = 128
+	looksAround  = 8
 	looksInCrowd = 2
+	// mostTurnless is how often in a row something was found, or others are given the core,
+	// without a turn.
+	mostTurnless = 8
 )
 
 // look calls the lookouts once.
@@ -39,22 +43,33 @@ func (r *Reactor) look() (found bool) {
 	for i := 0; i < len(r.lookouts); i++ {
 		found = r.lookouts[i].Look(Progress{r}) || found
 	}
-	if found && !r.found.Load() {
-		r.found.Store(true)
+	if found {
+		r.looks = looksAgain
+		if !r.found.Load() {
+			r.found.Store(true)
+		}
 	}
 	return found
 }
 
-// lookOut calls the lookouts until there is something, or it is time for a turn.
-func (r *Reactor) lookOut() (found bool) {
-	looks := looksPerTurn
-	if r.crowd.here {
-		looks = looksInCrowd
-	}
-	for range looks {
-		if r.look() {
-			return true
+// lookOut calls the lookouts until there is something, or it is time for a turn, which it takes.
+// It says whether there was anything.
+func (r *Reactor) lookOut() (active bool) {
+	if r.turnless < mostTurnless && r.intake.Load() == nil && !r.pending() {
+		r.turnless++
+		looks := r.looks
+		if r.crowd.here {
+			looks = looksInCrowd
+		}
+		for range looks {
+			if r.look() {
+				return true
+			}
+		}
+		if r.crowd.here {
+			return false
 		}
 	}
-	return false
+	r.turnless = 0
+	return r.step(0) > 0
 }

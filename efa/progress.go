@@ -327,13 +327,10 @@ func (r *Reactor) spin(done *atomic.Bool, ended <-chan struct{}, patience *time.
 			spins = spinsInCrowd
 		}
 		active := false
-		switch {
-		case len(r.lookouts) == 0:
+		if len(r.lookouts) == 0 {
 			active = r.step(spins) > 0
-		case r.intake.Load() == nil && !r.pending() && r.lookOut():
-			active = true
-		default:
-			active = r.step(0) > 0
+		} else {
+			active = r.lookOut()
 		}
 		if done.Load() {
 			return

@@ -38,6 +38,8 @@ type Reactor struct {
 	crowd           crowd         // other processes that want the core (role)
 	lookouts        []Lookout     // see lookout.go (role)
 	found           atomic.Bool   // by them, since the device was told
+	turnless        int           // how often in a row no turn was taken (role)
+	looks           int           // how often they are called before the next turn (role)
 	backgroundEnded chan struct{}
 
 	closed    atomic.Bool
@@ -357,6 +359,9 @@ func (r *Reactor) step(spins int) int {
 	r.turns++
 	r.skipped = 0
 	posted, reaped, err := r.turn(r.device, n, completions, spins)
+	if reaped > 0 {
+		r.looks = looksAround
+	}
 	r.hasty = r.hasty && !r.shared.empty()
 	if err == nil && (reaped == 0 || r.turns%eventsEvery == 0) && r.turns%16 == 0 {
 		err = r.eventsOf(r.device)
