@@ -83,6 +83,7 @@ type member struct {
 	released uint64 // it has done all calls before
 	cache    fabric.Remote
 	near     *outbox // its cache, if it is mapped
+	invited  bool    // to map this one's
 	window   int
 	ready    [slots]readiness
 	scratch  apart // for the next readiness
@@ -227,7 +228,7 @@ func (g *group) prepare(p progress) error {
 		}
 	}
 	if g.cache = cache; cache.shared != nil {
-		g.showCache()
+		g.showCache(p)
 	}
 	return nil
 }
@@ -275,9 +276,7 @@ func (g *group) tell(p progress, rank int) {
 	}
 	if g.cache != nil {
 		n.Remote = g.cache.at(0)
-		if g.cache.shared != nil && m.told == 0 {
-			g.invite(p, rank)
-		}
+		g.invite(p, rank)
 	}
 	m.told = g.released + 1
 	// If it cannot be sent, the rank is lost, and this one hears of that.

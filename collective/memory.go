@@ -3,6 +3,7 @@ package collective
 import (
 	"errors"
 	"slices"
+	"sync/atomic"
 
 	"github.com/weft-go/weft/efa"
 	"github.com/weft-go/weft/fabric"
@@ -38,8 +39,17 @@ func newSharedBlock(p progress, size int) (*block, error) {
 	if b.exposure, err = p.Expose(b.memory); err != nil {
 		return nil, errors.Join(err, unmapShared(memory), shared.close())
 	}
+	sharedBytes.Add(int64(size))
 	return b, nil
 }
+
+// What the shared blocks of the process take.
+var sharedBytes atomic.Int64
+
+// SharedMemory is how many bytes of shared memory the process has for the caches of its
+// communicators, on shm; what other ranks have, and this one has mapped, is theirs. It is 0 when
+// they are closed on all ranks. It is not part of fabric.MemoryInUse. Any goroutine may call it.
+func SharedMemory() int64 { return sharedBytes.Load() }
 
 // close ends the registration and the memory. Nothing may be on its way there.
 func (b *block) close() error {
@@ -50,6 +60,7 @@ func (b *block) close() error {
 	if err != nil {
 		return err // the device may still write there
 	}
+	sharedBytes.Add(-int64(len(b.memory)))
 	return errors.Join(unmapShared(b.memory), b.shared.close())
 }
 

@@ -44,12 +44,15 @@ const (
 	headerSize = entrySize
 )
 
+// sharedName is what the system calls memory that is mapped.
+const sharedName = "weft-collective"
+
 // neighbourhood is what a group has where ranks map each other's caches.
 type neighbourhood struct {
 	cookie uint64 // of this rank's cache
-	// looking: the reactor looks here.
-	looking bool
-	inboxes []inbox
+	// looking: the reactor looks here, and often.
+	looking, often bool
+	inboxes        []inbox
 }
 
 // inbox is the ring of a rank that may have mapped this one's cache.
@@ -79,16 +82,26 @@ func (g *group) ringAt(cache []byte, rank int) []byte {
 	return cache[g.headerAt()+headerSize+rank*ringSize:][:ringSize]
 }
 
-// showCache writes to the cache how it is known that it is this one.
-func (g *group) showCache() {
+// showCache writes to the cache how it is known that it is this one, and invites those who have
+// invited this rank before it had one.
+func (g *group) showCache(p progress) {
 	var cookie [8]byte
 	_, _ = rand.Read(cookie[:]) // never fails
 	g.near.cookie = binary.LittleEndian.Uint64(cookie[:])
 	binary.LittleEndian.PutUint64(g.cache.memory[g.headerAt():], g.near.cookie)
+	for rank := range g.members {
+		if g.members[rank].near != nil {
+			g.invite(p, rank)
+		}
+	}
 }
 
-// invite tells a rank how to map the cache.
+// invite tells a rank how to map the cache, once.
 func (g *group) invite(p progress, rank int) {
+	if g.cache == nil || g.cache.shared == nil || g.members[rank].invited {
+		return
+	}
+	g.members[rank].invited = true
 	n := comm.Notice{Tag: noticeTag(noticeShared, 0)}
 	n.ID, n.Length = g.cache.shared.name()
 	n.Remote.Key = g.near.cookie
@@ -98,7 +111,8 @@ func (g *group) invite(p progress, rank int) {
 }
 
 // invited maps the cache of a rank. Where that cannot be, what is put there goes by the device.
-func (g *group) invited(source int, n comm.Notice) {
+// That rank is invited, too: if nothing is put from there, this one has to hear what is released.
+func (g *group) invited(p progress, source int, n comm.Notice) {
 	from := &g.members[source]
 	if from.near != nil || g.slot == 0 || !g.comm.Reactor().SameHost() {
 		return
@@ -113,6 +127,7 @@ func (g *group) invited(source int, n comm.Notice) {
 	}
 	from.near = &outbox{memory: memory, ring: g.ringAt(memory, g.rank)}
 	g.stats.Neighbours++
+	g.invite(p, source)
 }
 
 // entry is where the next entry goes, or nil if there is no room.
@@ -177,15 +192,22 @@ func (g *group) tellNear(p progress, rank int) {
 // attend has the reactor look at the rings while something may come that is waited for.
 func (g *group) attend(p progress) {
 	wanted := len(g.near.inboxes) > 0 && g.cache != nil && (g.next > g.released || g.failure != nil)
-	switch {
-	case wanted == g.near.looking:
+	often := false
+	if wanted {
+		for _, c := range g.calls {
+			// What larger calls wait for comes by the device.
+			often = often || c != nil && !c.large
+		}
+	}
+	if wanted == g.near.looking && often == g.near.often {
 		return
-	case wanted:
-		p.LookOut(g)
-	default:
+	}
+	if wanted {
+		p.LookOut(g, often)
+	} else {
 		p.Rest(g)
 	}
-	g.near.looking = wanted
+	g.near.looking, g.near.often = wanted, often
 }
 
 // Look implements efa.Lookout.

@@ -3,7 +3,10 @@ package collective
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
+	"os"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -131,13 +134,13 @@ func TestStrangersAreNotMapped(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				worlds, groups := neighbours(t, 2)
 				g := groups[0]
-				g.comm.Reactor().Do(func(progress) {
+				g.comm.Reactor().Do(func(p progress) {
 					process, descriptor := groups[1].cache.shared.name()
 					n := comm.Notice{Tag: noticeTag(noticeShared, 0), ID: process, Length: descriptor}
 					n.Remote.Key = groups[1].near.cookie
 					require.NoError(t, g.moveOutOf(1))
 					change(&n)
-					g.invited(1, n)
+					g.invited(p, 1, n)
 					require.Nil(t, g.members[1].near)
 				})
 				before := writes(worlds[0])
@@ -245,4 +248,43 @@ func TestNeighboursPutAnySize(t *testing.T) {
 			require.Equal(t, before[rank], writes(c), "rank %d", rank)
 		}
 	})
+}
+
+// Nothing is left when all ranks have closed: no memory, no descriptor.
+func TestSharedMemoryIsGivenBack(t *testing.T) {
+	onShm(t, func(t *testing.T) {
+		before, ours := SharedMemory(), sharedMappings(t)
+		worlds := openFor(t, "shm", 3)
+		for _, dup := range []bool{false, true} {
+			everywhere(t, worlds, func(_ int, c *comm.Comm) (err error) {
+				if dup {
+					if c, err = c.Dup(deadline(t)); err != nil {
+						return err
+					}
+					defer func() { err = errors.Join(err, c.Close()) }()
+				}
+				return Allreduce(deadline(t), c, make([]int64, 8), make([]int64, 8), operator.Sum[int64]())
+			})
+		}
+		require.Greater(t, SharedMemory(), before)
+		require.Greater(t, sharedMappings(t), ours)
+		everywhere(t, worlds, func(_ int, c *comm.Comm) error { return c.Close() })
+		require.Equal(t, before, SharedMemory())
+		require.Equal(t, ours, sharedMappings(t))
+	})
+}
+
+// sharedMappings is how many mappings, and descriptors, the process has of shared caches.
+func sharedMappings(t *testing.T) int {
+	maps, err := os.ReadFile("/proc/self/maps")
+	require.NoError(t, err)
+	n := strings.Count(string(maps), "memfd:"+sharedName)
+	all, err := os.ReadDir("/proc/self/fd")
+	require.NoError(t, err)
+	for _, fd := range all {
+		if to, err := os.Readlink("/proc/self/fd/" + fd.Name()); err == nil && strings.Contains(to, "memfd:"+sharedName) {
+			n++
+		}
+	}
+	return n
 }

@@ -96,7 +96,7 @@ func (g *group) Notice(p progress, source int, n comm.Notice) error {
 		g.tellDrained()
 		g.resume(p)
 	case noticeShared:
-		g.invited(source, n)
+		g.invited(p, source, n)
 	case noticeScratch:
 		from.scratch = apart{number, n.Remote}
 	case noticeReady:

@@ -13,9 +13,6 @@ import (
 // is killed. Processes of the same user map it by the descriptor of the one that has made it.
 type shared struct{ descriptor int }
 
-// sharedName is what the system calls such memory.
-const sharedName = "weft-collective"
-
 // sealed: it stays as long as it is, so that who has mapped it can look at all of it for ever.
 const sealed = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
 

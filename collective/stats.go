@@ -10,7 +10,8 @@ import (
 type Stats struct {
 	Calls [schedule.CollectiveAlltoall + 1]CallStats
 	// Neighbours is how many other ranks have their caches in memory of this host that is
-	// mapped here, so that what is put there is copied, and does not go by the device.
+	// mapped here, so that what is put there is copied, and does not go by the device: on shm, all
+	// with which this rank has had something to do, but where the system forbids it.
 	Neighbours uint64
 }
 

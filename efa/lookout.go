@@ -9,16 +9,34 @@ type Lookout interface {
 	Look(p Progress) (found bool)
 }
 
-// LookOut has the reactor call l until Rest. Who waits meanwhile calls it again and again, and
-// reads the queue of the device less often. l is not one for which that is so already.
-func (p Progress) LookOut(l Lookout) { p.reactor.lookouts = append(p.reactor.lookouts, l) }
+// lookout is one that is called; often, where what somebody waits for may come there, and not by
+// the device.
+type lookout struct {
+	Lookout
+	often bool
+}
+
+// LookOut has the reactor call l in each turn, until Rest. If often, who waits calls it again and
+// again, and reads the queue of the device less often. Called again, it changes that.
+func (p Progress) LookOut(l Lookout, often bool) {
+	p.Rest(l)
+	p.reactor.lookouts = append(p.reactor.lookouts, lookout{l, often})
+	if often {
+		p.reactor.looking++
+	}
+}
 
 // Rest ends LookOut.
 func (p Progress) Rest(l Lookout) {
 	r := p.reactor
-	if i := slices.Index(r.lookouts, l); i >= 0 {
-		r.lookouts = slices.Delete(r.lookouts, i, i+1)
+	i := slices.IndexFunc(r.lookouts, func(o lookout) bool { return o.Lookout == l })
+	if i < 0 {
+		return
 	}
+	if r.lookouts[i].often {
+		r.looking--
+	}
+	r.lookouts = slices.Delete(r.lookouts, i, i+1)
 }
 
 // SameHost says that all peers are processes of this host, which the device does not notify:
@@ -27,13 +45,14 @@ func (p Progress) Rest(l Lookout) {
 func (r *Reactor) SameHost() bool { return r.attributes.SameHostOnly && !r.attributes.Notifies }
 
 const (
-	// Between two turns lookouts are called so often: where the last that came was theirs,
-	// where it was the device's, and where others want the core.
-	looksAgain   = 128
-	looksAround  = 8
+	// Between two turns lookouts are called so often: where the last that came was theirs, and
+	// where it was the device's.
+	looksAgain  = 128
+	looksAround = 8
+	// Where others want the core, it is looksInCrowd before they have it, and turns are taken
+	// before each time, or where the last that came was the lookouts', before every
+	// mostTurnless.
 	looksInCrowd = 2
-	// mostTurnless is how often in a row something was found, or others are given the core,
-	// without a turn.
 	mostTurnless = 8
 )
 
@@ -44,7 +63,7 @@ func (r *Reactor) look() (found bool) {
 		found = r.lookouts[i].Look(Progress{r}) || found
 	}
 	if found {
-		r.looks = looksAgain
+		r.byLookout = true
 		if !r.found.Load() {
 			r.found.Store(true)
 		}
@@ -57,16 +76,19 @@ func (r *Reactor) look() (found bool) {
 func (r *Reactor) lookOut() (active bool) {
 	if r.turnless < mostTurnless && r.intake.Load() == nil && !r.pending() {
 		r.turnless++
-		looks := r.looks
-		if r.crowd.here {
+		looks := looksAround
+		switch {
+		case r.crowd.here:
 			looks = looksInCrowd
+		case r.byLookout:
+			looks = looksAgain
 		}
 		for range looks {
 			if r.look() {
 				return true
 			}
 		}
-		if r.crowd.here {
+		if r.crowd.here && r.byLookout {
 			return false
 		}
 	}

@@ -36,10 +36,11 @@ type Reactor struct {
 	callerTurns     atomic.Uint64
 	misses          atomic.Uint32 // waits in a row that were long
 	crowd           crowd         // other processes that want the core (role)
-	lookouts        []Lookout     // see lookout.go (role)
+	lookouts        []lookout     // see lookout.go (role)
+	looking         int           // how many of them are called often (role)
 	found           atomic.Bool   // by them, since the device was told
 	turnless        int           // how often in a row no turn was taken (role)
-	looks           int           // how often they are called before the next turn (role)
+	byLookout       bool          // the last that came was theirs (role)
 	backgroundEnded chan struct{}
 
 	closed    atomic.Bool
@@ -360,7 +361,7 @@ func (r *Reactor) step(spins int) int {
 	r.skipped = 0
 	posted, reaped, err := r.turn(r.device, n, completions, spins)
 	if reaped > 0 {
-		r.looks = looksAround
+		r.byLookout = false
 	}
 	r.hasty = r.hasty && !r.shared.empty()
 	if err == nil && (reaped == 0 || r.turns%eventsEvery == 0) && r.turns%16 == 0 {

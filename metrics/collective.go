@@ -30,6 +30,11 @@ var collectiveMetrics = []metric[collective.Stats]{
 		func(s *collective.CallStats) uint64 { return s.Failed }),
 	byCollective("weft_collective_input_bytes_total", "What this rank has given to the calls that have ended well.",
 		func(s *collective.CallStats) uint64 { return s.InputBytes }),
+	{
+		"weft_collective_neighbours", "Other ranks whose caches are memory of this host that is mapped here, so that what is put there is copied.",
+		prometheus.GaugeValue, nil,
+		func(s *collective.Stats, tell func(float64, ...string)) { tell(float64(s.Neighbours)) },
+	},
 }
 
 // NewCollectiveCollector collects the counts of a communicator's collective calls

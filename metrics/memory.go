@@ -3,6 +3,7 @@ package metrics
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/weft-go/weft/collective"
 	"github.com/weft-go/weft/fabric"
 )
 
@@ -21,7 +22,13 @@ var memoryMetrics = []metric[memory]{{
 }}
 
 // NewMemoryCollector collects what the process has allocated outside the Go heap
-// (fabric.MemoryInUse).
+// (fabric.MemoryInUse), and, as shared caches, what other ranks map (collective.SharedMemory).
 func NewMemoryCollector() prometheus.Collector {
-	return newCollector(memoryMetrics, nil, fabric.MemoryInUse)
+	return newCollector(memoryMetrics, nil, func() memory {
+		m := fabric.MemoryInUse()
+		if n := collective.SharedMemory(); n > 0 {
+			m["shared caches"] = n
+		}
+		return m
+	})
 }
