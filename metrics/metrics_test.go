@@ -149,6 +149,8 @@ func TestEveryCountOfCollectives(t *testing.T) {
 	for i := 1; i < len(s.Calls); i++ { // 0 is no collective
 		number(reflect.ValueOf(&s.Calls[i]).Elem(), &next)
 	}
+	s.Neighbours = next
+	next++
 	c := newCollector(collectiveMetrics, nil, func() collective.Stats { return s })
 	requireEach(t, first, next, gather(t, c), nil)
 }

@@ -66,10 +66,14 @@ func (r *run) add(call schedule.Call, element, nth int) error {
 		notice := func(action schedule.Action, peer int32, number int) {
 			me.steps = append(me.steps, step{action: action, peer: peer, number: int32(number), notice: true})
 		}
+		release := func(action schedule.Action, peer int32, number int) {
+			notice(action, peer, number)
+			me.steps[len(me.steps)-1].notice = !r.Mapped
+		}
 		me.steps = append(me.steps, step{action: entered})
 		if nth >= later && r.released[nth-later] != nil {
 			for _, peer := range r.released[nth-later][rank] {
-				notice(schedule.Await, peer, first-(later-1)*r.numbers+done)
+				release(schedule.Await, peer, first-(later-1)*r.numbers+done)
 			}
 		}
 		if large {
@@ -92,7 +96,7 @@ func (r *run) add(call schedule.Call, element, nth int) error {
 		}
 		if releases {
 			targets := append(peersOf(plan, schedule.Put), peersOf(plan, schedule.Signal)...)
-			r.sayDone(rank, nth, targets, peersOf(plan, schedule.Await), notice, end+done)
+			r.sayDone(rank, nth, targets, peersOf(plan, schedule.Await), release, end+done)
 		}
 		handed, err := r.hands(call, rank, element, large)
 		if err != nil {

@@ -55,6 +55,9 @@ type Network struct {
 	// Notice is what a rank does to tell another of its node something beside the plan, and what
 	// that does to take it in. To another node it is a put without data.
 	Notice time.Duration
+	// Mapped says that the ranks of a node write to each other's memory: that a call is done they
+	// tell each other as they put, and only that they are ready for one takes a Notice.
+	Mapped bool
 	// Slot is how many bytes of a call, of its Output and Scratch together, ranks have ready
 	// for each other all the time. Whoever is put to in a longer one says that it is ready,
 	// before. 0 is any number.

@@ -83,6 +83,7 @@ var networkSettings = []networkSetting{
 	{"look", func(n *cost.Network) any { return &n.Look }},
 	{"call", func(n *cost.Network) any { return &n.Call }},
 	{"notice", func(n *cost.Network) any { return &n.Notice }},
+	{"mapped", func(n *cost.Network) any { return &n.Mapped }},
 	{"slot", func(n *cost.Network) any { return &n.Slot }},
 	{"telling", func(n *cost.Network) any { return &n.Telling }},
 	{"handed", func(n *cost.Network) any { return &n.Handed }},

@@ -29,8 +29,8 @@ func (s *survey) estimate(around *Surroundings, bytes int) (cost.Network, error)
 	n := cost.Network{
 		LocalLatency: duration(put - 2*work), LocalOverhead: duration(work), LocalReceive: duration(work),
 		// The provider that writes from process to process has the one that writes do it.
-		LocalByCore: s.Provider == "shm",
-		ReduceRate:  rate(p.Bytes, p.Combine.Median()), CopyRate: rate(p.Bytes, p.Copy.Median()),
+		LocalByCore: s.Provider == "shm", Mapped: s.Provider == "shm",
+		ReduceRate: rate(p.Bytes, p.Combine.Median()), CopyRate: rate(p.Bytes, p.Copy.Median()),
 		RanksPerNode: 2, CoresPerNode: runtime.NumCPU(),
 		Call: duration(empty), Slot: usual.Slot, Telling: usual.Telling, Handed: usual.Handed,
 	}
