@@ -165,6 +165,7 @@ func (g *group) noticedLate(p progress, from *member, n comm.Notice) {
 // rank that is lost and still lives, stopped say, on shm. What it was told of is never any
 // other memory of the program's.
 func (g *group) release(p progress) {
+	g.lookAway(p)
 	for _, c := range g.failed {
 		if _, unknown := c.isWritten(); unknown && c.exposed != nil {
 			keep(c.spaces[schedule.Output])
@@ -210,10 +211,7 @@ func (g *group) retire(p progress) {
 		return
 	}
 	g.over = true
-	if g.near.looking {
-		g.near.looking = false
-		p.Rest(g)
-	}
+	g.lookAway(p)
 	g.closing = g.closeMemory()
 	switch {
 	case g.own.Load() != nil:

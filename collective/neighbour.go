@@ -210,6 +210,12 @@ func (g *group) attend(p progress) {
 	g.near.looking, g.near.often = wanted, often
 }
 
+// lookAway ends that for good: the memory is about to be unmapped.
+func (g *group) lookAway(p progress) {
+	g.near.inboxes = nil
+	g.attend(p)
+}
+
 // Look implements efa.Lookout.
 func (g *group) Look(p progress) (found bool) {
 	for i := 0; i < len(g.near.inboxes); i++ {
@@ -279,7 +285,6 @@ func (g *group) moveOut() (err error) {
 	for rank := range g.members {
 		err = errors.Join(err, g.moveOutOf(rank))
 	}
-	g.near.inboxes = nil
 	return err
 }
 

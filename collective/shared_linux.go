@@ -17,7 +17,13 @@ type shared struct{ descriptor int }
 const sealed = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
 
 func newShared(size int) (s *shared, memory []byte, err error) {
-	descriptor, err := unix.MemfdCreate(sharedName, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	const flags = unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
+	descriptor, err := unix.MemfdCreate(sharedName, flags|unix.MFD_NOEXEC_SEAL)
+	if errors.Is(err, unix.EINVAL) {
+		// Linux does not know the flag before 6.3, and can be set to want it after that
+		// (vm.memfd_noexec).
+		descriptor, err = unix.MemfdCreate(sharedName, flags)
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("collective: memfd_create: %w", err)
 	}

@@ -74,7 +74,7 @@ func (r *Reactor) look() (found bool) {
 // lookOut calls the lookouts until there is something, or it is time for a turn, which it takes.
 // It says whether there was anything.
 func (r *Reactor) lookOut() (active bool) {
-	if r.turnless < mostTurnless && r.intake.Load() == nil && !r.pending() {
+	if r.turnless < mostTurnless && r.broken == nil && r.intake.Load() == nil && !r.pending() {
 		r.turnless++
 		looks := looksAround
 		switch {
