@@ -24,7 +24,8 @@ type Config struct {
 	// 0 means 2.
 	Fanout int
 	// CachePages ("cache-pages") is the size of the cache in pages of 4 KiB. 0 means 32,
-	// and a negative one none.
+	// and a negative one none. On shm, other ranks map caches of up to about 2,000 pages, of up to
+	// 128 communicators of the process.
 	CachePages int
 	// Chunk ("chunk") is how many bytes are handed on at once along trees. 0 means 256
 	// KiB.

@@ -212,7 +212,7 @@ func (g *group) prepare(p progress) error {
 		return nil
 	}
 	var cache *block
-	if g.comm.Reactor().SameHost() {
+	if g.comm.Reactor().SameHost() && g.cacheSize() <= largestShared {
 		// Where the system does not give any, all goes by the device.
 		cache, _ = newSharedBlock(p, g.cacheSize())
 	}
@@ -405,12 +405,17 @@ func (g *group) fail(p progress, why error) {
 // another communicator.
 func (g *group) Lost(p progress, rank int, why error) {
 	m := &g.members[rank]
+	if g.near.looking {
+		// What it has left before counts.
+		g.Look(p)
+	}
 	m.lost = &comm.RankError{Rank: rank, Cause: why}
 	if !errors.Is(why, comm.ErrLeft) {
 		g.fail(p, m.lost)
 	}
 	g.resume(p)
 	g.settle(p)
+	g.attend(p)
 	g.tellDrained()
 }
 

@@ -191,6 +191,7 @@ func keep(memory []byte) {
 // they write no more, and all that they have written is there. Otherwise it is there until
 // the world is closed; likewise if the device may still read some of it.
 func (g *group) retire(p progress) {
+	g.attend(p)
 	if !g.closed || g.flying > 0 || len(g.failed) > 0 {
 		return
 	}

@@ -30,7 +30,16 @@ func newBlock(p progress, size int) (*block, error) {
 }
 
 // newSharedBlock is a block that other processes can map.
-func newSharedBlock(p progress, size int) (*block, error) {
+func newSharedBlock(p progress, size int) (_ *block, err error) {
+	if sharedBlocks.Add(1) > mostShared {
+		sharedBlocks.Add(-1)
+		return nil, errTooManyShared
+	}
+	defer func() {
+		if err != nil {
+			sharedBlocks.Add(-1)
+		}
+	}()
 	shared, memory, err := newShared(size)
 	if err != nil {
 		return nil, err
@@ -43,8 +52,10 @@ func newSharedBlock(p progress, size int) (*block, error) {
 	return b, nil
 }
 
-// What the shared blocks of the process take.
-var sharedBytes atomic.Int64
+// How many shared blocks the process has, and what they take.
+var sharedBlocks, sharedBytes atomic.Int64
+
+var errTooManyShared = errors.New("collective: too many shared blocks")
 
 // SharedMemory is how many bytes of shared memory the process has for the caches of its
 // communicators, on shm; what other ranks have, and this one has mapped, is theirs. It is 0 when
@@ -60,6 +71,7 @@ func (b *block) close() error {
 	if err != nil {
 		return err // the device may still write there
 	}
+	sharedBlocks.Add(-1)
 	sharedBytes.Add(-int64(len(b.memory)))
 	return errors.Join(unmapShared(b.memory), b.shared.close())
 }

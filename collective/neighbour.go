@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"unsafe"
 
@@ -50,9 +51,10 @@ const sharedName = "weft-collective"
 // neighbourhood is what a group has where ranks map each other's caches.
 type neighbourhood struct {
 	cookie uint64 // of this rank's cache
-	// looking: the reactor looks here, and often.
-	looking, often bool
-	inboxes        []inbox
+	// looking: the reactor looks here; often is at how many places, if often.
+	looking bool
+	often   int
+	inboxes []inbox
 }
 
 // inbox is the ring of a rank that may have mapped this one's cache.
@@ -71,6 +73,14 @@ type outbox struct {
 }
 
 func wordAt(b []byte, offset int) *uint64 { return (*uint64)(unsafe.Pointer(&b[offset])) }
+
+// A process has no more than mostShared caches that others map, of no more than largestShared
+// bytes: each takes a descriptor, and a mapping of each other rank, and the system gives all of it
+// at once.
+const (
+	mostShared    = 128
+	largestShared = 8 << 20
+)
 
 // headerAt is where the header of the rings is in a cache, and cacheSize the size of one that
 // has them.
@@ -107,6 +117,7 @@ func (g *group) invite(p progress, rank int) {
 	n.Remote.Key = g.near.cookie
 	if g.comm.Notify(p, rank, n) == nil {
 		g.near.inboxes = append(g.near.inboxes, inbox{rank: rank, ring: g.ringAt(g.cache.memory, rank)})
+		g.attend(p)
 	}
 }
 
@@ -191,13 +202,23 @@ func (g *group) tellNear(p progress, rank int) {
 
 // attend has the reactor look at the rings while something may come that is waited for.
 func (g *group) attend(p progress) {
-	wanted := len(g.near.inboxes) > 0 && g.cache != nil && (g.next > g.released || g.failure != nil)
-	often := false
-	if wanted {
+	wanted, often := false, 0
+	switch {
+	case len(g.near.inboxes) == 0:
+	case g.failure == nil:
+		wanted = g.next > g.released
 		for _, c := range g.calls {
 			// What larger calls wait for comes by the device.
-			often = often || c != nil && !c.large
+			if c != nil && !c.large {
+				often = len(g.near.inboxes)
+			}
 		}
+	case g.closed || len(g.failed) > 0:
+		// Until all that was written is there, of those who say how much that is.
+		wanted = slices.ContainsFunc(g.near.inboxes, func(in inbox) bool {
+			m := &g.members[in.rank]
+			return m.lost == nil && (!m.stopped || m.heard < m.stoppedAt)
+		})
 	}
 	if wanted == g.near.looking && often == g.near.often {
 		return

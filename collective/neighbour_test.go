@@ -2,8 +2,10 @@ package collective
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -215,6 +217,68 @@ func TestNobodyLooksWithoutCalls(t *testing.T) {
 		}
 		require.NoError(t, q.Wait(deadline(t)))
 		require.False(t, looking()[1])
+	})
+}
+
+// Nor when calls have failed, and nothing is waited for any more.
+func TestNobodyLooksAfterFailure(t *testing.T) {
+	onShm(t, func(t *testing.T) {
+		worlds, groups := neighbours(t, 3)
+		looking := func(rank int) (is bool) {
+			groups[rank].comm.Reactor().Do(func(progress) { is = groups[rank].near.looking })
+			return is
+		}
+		ctx, giveUp := context.WithCancel(t.Context())
+		giveUp()
+		require.Error(t, Barrier(ctx, worlds[0]))
+		for rank, c := range worlds {
+			require.Error(t, Barrier(deadline(t), c))
+			require.False(t, looking(rank))
+		}
+	})
+}
+
+// Of many communicators, and of large caches, not all are mapped, and all calls are as they were.
+func TestSharedMemoryHasLimits(t *testing.T) {
+	onShm(t, func(t *testing.T) {
+		worlds := open(t, "shm", 2)
+		call := func(_ int, c *comm.Comm) error {
+			out := make([]int64, 5)
+			err := Allreduce(deadline(t), c, []int64{1, 2, 3, 4, 5}, out, operator.Sum[int64]())
+			if err == nil && !slices.Equal(out, []int64{2, 4, 6, 8, 10}) {
+				err = fmt.Errorf("the sum is %v", out)
+			}
+			return err
+		}
+		dup := func() []*comm.Comm {
+			dups := make([]*comm.Comm, len(worlds))
+			everywhere(t, worlds, func(rank int, c *comm.Comm) (err error) {
+				dups[rank], err = c.Dup(deadline(t))
+				return err
+			})
+			t.Cleanup(func() {
+				for _, c := range dups {
+					require.NoError(t, c.Close())
+				}
+			})
+			return dups
+		}
+		large := dup()
+		everywhere(t, large, func(_ int, c *comm.Comm) error {
+			return Configure(c, Config{CachePages: largestShared / pageSize})
+		})
+		everywhere(t, large, call)
+		require.Zero(t, StatsOf(large[0]).Neighbours)
+
+		neighbours := 0
+		for range mostShared/2 + 5 {
+			dups := dup()
+			everywhere(t, dups, call)
+			neighbours += int(StatsOf(dups[0]).Neighbours)
+		}
+		require.LessOrEqual(t, sharedBlocks.Load(), int64(mostShared))
+		require.Positive(t, neighbours)
+		require.LessOrEqual(t, neighbours, mostShared/2)
 	})
 }
 

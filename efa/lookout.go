@@ -9,21 +9,20 @@ type Lookout interface {
 	Look(p Progress) (found bool)
 }
 
-// lookout is one that is called; often, where what somebody waits for may come there, and not by
-// the device.
+// lookout is one that is called; often, where what somebody waits for may come to one of so many
+// places, and not by the device.
 type lookout struct {
 	Lookout
-	often bool
+	often int
 }
 
-// LookOut has the reactor call l in each turn, until Rest. If often, who waits calls it again and
-// again, and reads the queue of the device less often. Called again, it changes that.
-func (p Progress) LookOut(l Lookout, often bool) {
+// LookOut has the reactor call l now and then, until Rest. If often is how many places l looks
+// at, and not 0, who waits calls it again and again, and reads the queue of the device less often.
+// Called again, it changes that.
+func (p Progress) LookOut(l Lookout, often int) {
 	p.Rest(l)
 	p.reactor.lookouts = append(p.reactor.lookouts, lookout{l, often})
-	if often {
-		p.reactor.looking++
-	}
+	p.reactor.looking += often
 }
 
 // Rest ends LookOut.
@@ -33,9 +32,7 @@ func (p Progress) Rest(l Lookout) {
 	if i < 0 {
 		return
 	}
-	if r.lookouts[i].often {
-		r.looking--
-	}
+	r.looking -= r.lookouts[i].often
 	r.lookouts = slices.Delete(r.lookouts, i, i+1)
 }
 
@@ -45,22 +42,28 @@ func (p Progress) Rest(l Lookout) {
 func (r *Reactor) SameHost() bool { return r.attributes.SameHostOnly && !r.attributes.Notifies }
 
 const (
-	// Between two turns lookouts are called so often: where the last that came was theirs, and
-	// where it was the device's.
+	// Between two turns so many places are looked at, one or more times each: where the last that
+	// came was there, and where it was the device's.
 	looksAgain  = 128
 	looksAround = 8
-	// Where others want the core, it is looksInCrowd before they have it, and turns are taken
-	// before each time, or where the last that came was the lookouts', before every
+	// Where others want the core, it is looksInCrowd times before they have it, and turns are
+	// taken before each time, or where the last that came was the lookouts', before every
 	// mostTurnless.
 	looksInCrowd = 2
 	mostTurnless = 8
+	// manyPlaces take as long as a turn, and are looked at with every manyTurns only, and there
+	// are as many less looks without a turn.
+	manyPlaces = 32
+	manyTurns  = 8
 )
 
-// look calls the lookouts once.
-func (r *Reactor) look() (found bool) {
+// look calls the lookouts once, or those that are called often.
+func (r *Reactor) look(all bool) (found bool) {
 	// One that is called may end its LookOut, and one behind it is then called next time.
 	for i := 0; i < len(r.lookouts); i++ {
-		found = r.lookouts[i].Look(Progress{r}) || found
+		if all || r.lookouts[i].often > 0 {
+			found = r.lookouts[i].Look(Progress{r}) || found
+		}
 	}
 	if found {
 		r.byLookout = true
@@ -71,10 +74,16 @@ func (r *Reactor) look() (found bool) {
 	return found
 }
 
+// lookInTurn is what a turn has of that.
+func (r *Reactor) lookInTurn() (found bool) {
+	return len(r.lookouts) > 0 && (len(r.lookouts)+r.looking < manyPlaces || r.turns%manyTurns == 0) && r.look(true)
+}
+
 // lookOut calls the lookouts until there is something, or it is time for a turn, which it takes.
 // It says whether there was anything.
 func (r *Reactor) lookOut() (active bool) {
-	if r.turnless < mostTurnless && r.broken == nil && r.intake.Load() == nil && !r.pending() {
+	rested := r.intake.Load() == nil && !r.pending() && r.broken == nil && !r.closed.Load()
+	if rested && r.turnless < mostTurnless/(1+r.looking/manyPlaces) {
 		r.turnless++
 		looks := looksAround
 		switch {
@@ -83,9 +92,13 @@ func (r *Reactor) lookOut() (active bool) {
 		case r.byLookout:
 			looks = looksAgain
 		}
-		for range looks {
-			if r.look() {
+		for range max(looks/r.looking, 1) {
+			switch {
+			case r.look(false):
 				return true
+			case r.intake.Load() != nil:
+				r.turnless = 0
+				return r.step(0) > 0
 			}
 		}
 		if r.crowd.here && r.byLookout {

@@ -37,7 +37,7 @@ type Reactor struct {
 	misses          atomic.Uint32 // waits in a row that were long
 	crowd           crowd         // other processes that want the core (role)
 	lookouts        []lookout     // see lookout.go (role)
-	looking         int           // how many of them are called often (role)
+	looking         int           // at how many places, often (role)
 	found           atomic.Bool   // by them, since the device was told
 	turnless        int           // how often in a row no turn was taken (role)
 	byLookout       bool          // the last that came was theirs (role)
@@ -327,7 +327,7 @@ func (r *Reactor) step(spins int) int {
 		return 0
 	}
 	seen := 0
-	if r.look() {
+	if r.lookInTurn() {
 		seen = 1
 	}
 	// Nobody waits for the shared receives: they are posted behind the others.
