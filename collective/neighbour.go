@@ -51,10 +51,11 @@ const sharedName = "weft-collective"
 // neighbourhood is what a group has where ranks map each other's caches.
 type neighbourhood struct {
 	cookie uint64 // of this rank's cache
-	// looking: the reactor looks here; often is at how many places, if often.
-	looking bool
-	often   int
-	inboxes []inbox
+	// wanted: something may come that is waited for. looking: the reactor looks here; often is
+	// at how many places, if often.
+	wanted, looking bool
+	often           int
+	inboxes         []inbox
 }
 
 // inbox is the ring of a rank that may have mapped this one's cache.
@@ -220,25 +221,32 @@ func (g *group) attend(p progress) {
 			return m.lost == nil && (!m.stopped || m.heard < m.stoppedAt)
 		})
 	}
-	if wanted == g.near.looking && often == g.near.often {
-		return
-	}
-	if wanted {
+	g.near.wanted = wanted
+	if wanted && !g.near.looking || often != g.near.often {
 		p.LookOut(g, often)
-	} else {
-		p.Rest(g)
+		g.near.looking, g.near.often = true, often
 	}
-	g.near.looking, g.near.often = wanted, often
 }
 
 // lookAway ends that for good: the memory is about to be unmapped.
 func (g *group) lookAway(p progress) {
 	g.near.inboxes = nil
 	g.attend(p)
+	g.rest(p)
+}
+
+func (g *group) rest(p progress) {
+	p.Rest(g)
+	g.near.looking, g.near.often = false, 0
 }
 
 // Look implements efa.Lookout.
 func (g *group) Look(p progress) (found bool) {
+	if !g.near.wanted {
+		// Not before, as the next call may come at once.
+		g.rest(p)
+		return false
+	}
 	for i := 0; i < len(g.near.inboxes); i++ {
 		// No more than fit into the ring: others are to have their turn.
 		for range ringEntries {

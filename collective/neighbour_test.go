@@ -202,6 +202,7 @@ func TestNobodyLooksWithoutCalls(t *testing.T) {
 		worlds, groups := neighbours(t, 3)
 		looking := func() (all []bool) {
 			for _, g := range groups {
+				g.comm.Reactor().Do(func(p progress) { g.Look(p) })
 				g.comm.Reactor().Do(func(progress) { all = append(all, g.near.looking) })
 			}
 			return all
@@ -225,7 +226,10 @@ func TestNobodyLooksAfterFailure(t *testing.T) {
 	onShm(t, func(t *testing.T) {
 		worlds, groups := neighbours(t, 3)
 		looking := func(rank int) (is bool) {
-			groups[rank].comm.Reactor().Do(func(progress) { is = groups[rank].near.looking })
+			groups[rank].comm.Reactor().Do(func(p progress) {
+				groups[rank].Look(p)
+				is = groups[rank].near.looking
+			})
 			return is
 		}
 		ctx, giveUp := context.WithCancel(t.Context())

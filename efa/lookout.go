@@ -20,9 +20,16 @@ type lookout struct {
 // at, and not 0, who waits calls it again and again, and reads the queue of the device less often.
 // Called again, it changes that.
 func (p Progress) LookOut(l Lookout, often int) {
-	p.Rest(l)
-	p.reactor.lookouts = append(p.reactor.lookouts, lookout{l, often})
-	p.reactor.looking += often
+	r := p.reactor
+	for i := range r.lookouts {
+		if o := &r.lookouts[i]; o.Lookout == l {
+			r.looking += often - o.often
+			o.often = often
+			return
+		}
+	}
+	r.lookouts = append(r.lookouts, lookout{l, often})
+	r.looking += often
 }
 
 // Rest ends LookOut.
