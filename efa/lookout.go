@@ -55,9 +55,11 @@ const (
 	looksAround = 8
 	// Where others want the core, it is looksInCrowd times before they have it, and turns are
 	// taken before each time, or where the last that came was the lookouts', before every
-	// mostTurnless.
-	looksInCrowd = 2
-	mostTurnless = 8
+	// mostTurnless / crowdedTurnless. So often may something be found in a row without a turn
+	// as mostTurnless says.
+	looksInCrowd    = 2
+	mostTurnless    = 64
+	crowdedTurnless = 8
 	// manyPlaces take as long as a turn, and are looked at with every manyTurns only, and there
 	// are as many less looks without a turn.
 	manyPlaces = 32
@@ -109,6 +111,7 @@ func (r *Reactor) lookOut() (active bool) {
 			}
 		}
 		if r.crowd.here && r.byLookout {
+			r.turnless += crowdedTurnless - 1
 			return false
 		}
 	}
