@@ -14,8 +14,8 @@ import (
 
 // Where all ranks are processes of one host (efa.Reactor.SameHost), the cache of each is memory
 // that the others map: who puts to it copies there, and leaves the word of the put in a ring
-// of its own behind the cache, at which its peer looks while it has calls. That takes a tenth of
-// what the device takes, and the same words, memory and plans; what has no room in a ring
+// of its own behind the cache, at which its peer looks while it has calls. That takes a third of
+// what the device takes, with the same words, memory and plans; what has no room in a ring
 // goes by the device.
 //
 // A ring has one writer and one reader, which are different processes, so that the death of

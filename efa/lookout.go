@@ -53,15 +53,14 @@ const (
 	// came was there, and where it was the device's.
 	looksAgain  = 128
 	looksAround = 8
-	// Where others want the core, it is looksInCrowd times before they have it, and turns are
-	// taken before each time, or where the last that came was the lookouts', before every
-	// mostTurnless / crowdedTurnless. So often may something be found in a row without a turn
-	// as mostTurnless says.
+	// So often something may be found in a row without a turn as mostTurnless says. Where others
+	// want the core, there are looksInCrowd before they have it, with a turn each time, or, where
+	// the last that came was the lookouts', every eighth: each counts as crowdedTurnless.
 	looksInCrowd    = 2
 	mostTurnless    = 64
 	crowdedTurnless = 8
-	// manyPlaces take as long as a turn, and are looked at with every manyTurns only, and there
-	// are as many less looks without a turn.
+	// manyPlaces take as long as a turn: they are looked at in every manyTurns only, and the more
+	// there are, the less often without a turn.
 	manyPlaces = 32
 	manyTurns  = 8
 )
@@ -83,9 +82,11 @@ func (r *Reactor) look(all bool) (found bool) {
 	return found
 }
 
-// lookInTurn is what a turn has of that.
+// lookInTurn is what a turn has of that. The background, whose turns may be far apart, leaves none
+// out.
 func (r *Reactor) lookInTurn() (found bool) {
-	return len(r.lookouts) > 0 && (len(r.lookouts)+r.looking < manyPlaces || r.turns%manyTurns == 0) && r.look(true)
+	few := len(r.lookouts)+r.looking < manyPlaces
+	return len(r.lookouts) > 0 && (few || r.lookAround || r.turns%manyTurns == 0) && r.look(true)
 }
 
 // lookOut calls the lookouts until there is something, or it is time for a turn, which it takes.
