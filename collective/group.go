@@ -434,7 +434,6 @@ func (g *group) Closed(p progress) {
 		}
 	}
 	g.failure, g.closed = errClosed, true
-	g.attend(p)
 	g.own.Load().stop()
 	g.tellStopped(p)
 	g.retire(p)

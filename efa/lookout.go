@@ -1,6 +1,9 @@
 package efa
 
-import "slices"
+import (
+	"slices"
+	"sync/atomic"
+)
 
 // Lookout has something of its own to look at beside the device, such as memory to which
 // processes of this host write. Look takes in what is there, and says whether anything was. It
@@ -16,31 +19,46 @@ type lookout struct {
 	often int
 }
 
+// lookouts are those of a reactor. They belong to the role, but for found.
+type lookouts struct {
+	all      []lookout
+	places   int         // at which those that are called often look
+	last     bool        // the last that came was theirs, and not the device's
+	turnless int         // how often in a row they were called without a turn
+	found    atomic.Bool // by them, since the device was told
+}
+
 // LookOut has the reactor call l now and then, until Rest. If often is how many places l looks
 // at, and not 0, who waits calls it again and again, and reads the queue of the device less often.
 // Called again, it changes that.
 func (p Progress) LookOut(l Lookout, often int) {
-	r := p.reactor
-	for i := range r.lookouts {
-		if o := &r.lookouts[i]; o.Lookout == l {
-			r.looking += often - o.often
-			o.often = often
-			return
-		}
+	o := &p.reactor.lookouts
+	i := o.index(l)
+	if i < 0 {
+		i = len(o.all)
+		o.all = append(o.all, lookout{Lookout: l})
 	}
-	r.lookouts = append(r.lookouts, lookout{l, often})
-	r.looking += often
+	o.places += often - o.all[i].often
+	o.all[i].often = often
 }
 
 // Rest ends LookOut.
 func (p Progress) Rest(l Lookout) {
-	r := p.reactor
-	i := slices.IndexFunc(r.lookouts, func(o lookout) bool { return o.Lookout == l })
-	if i < 0 {
-		return
+	o := &p.reactor.lookouts
+	if i := o.index(l); i >= 0 {
+		o.places -= o.all[i].often
+		o.all = slices.Delete(o.all, i, i+1)
 	}
-	r.looking -= r.lookouts[i].often
-	r.lookouts = slices.Delete(r.lookouts, i, i+1)
+}
+
+// index is where one is, or -1.
+func (o *lookouts) index(l Lookout) int {
+	for i := range o.all {
+		if o.all[i].Lookout == l {
+			return i
+		}
+	}
+	return -1
 }
 
 // SameHost says that all peers are processes of this host, which the device does not notify:
@@ -67,55 +85,60 @@ const (
 
 // look calls the lookouts once, or those that are called often.
 func (r *Reactor) look(all bool) (found bool) {
+	o := &r.lookouts
 	// One that is called may end its LookOut, and one behind it is then called next time.
-	for i := 0; i < len(r.lookouts); i++ {
-		if all || r.lookouts[i].often > 0 {
-			found = r.lookouts[i].Look(Progress{r}) || found
+	for i := 0; i < len(o.all); i++ {
+		if all || o.all[i].often > 0 {
+			found = o.all[i].Look(Progress{r}) || found
 		}
 	}
 	if found {
-		r.byLookout = true
-		if !r.found.Load() {
-			r.found.Store(true)
+		o.last = true
+		if !o.found.Load() {
+			o.found.Store(true)
 		}
 	}
 	return found
 }
 
-// lookInTurn is what a turn has of that. The background, whose turns may be far apart, leaves none
-// out.
-func (r *Reactor) lookInTurn() (found bool) {
-	few := len(r.lookouts)+r.looking < manyPlaces
-	return len(r.lookouts) > 0 && (few || r.lookAround || r.turns%manyTurns == 0) && r.look(true)
+// lookInTurn is what a turn has of that, and says whether anything was there, as a number. The
+// background, whose turns may be far apart, leaves none out.
+func (r *Reactor) lookInTurn() (found int) {
+	o := &r.lookouts
+	few := len(o.all)+o.places < manyPlaces
+	if len(o.all) > 0 && (few || r.lookAround || r.turns%manyTurns == 0) && r.look(true) {
+		return 1
+	}
+	return 0
 }
 
 // lookOut calls the lookouts until there is something, or it is time for a turn, which it takes.
 // It says whether there was anything.
 func (r *Reactor) lookOut() (active bool) {
-	rested := r.intake.Load() == nil && !r.pending() && r.broken == nil && !r.closed.Load()
-	if rested && r.turnless < mostTurnless/(1+r.looking/manyPlaces) {
-		r.turnless++
+	o := &r.lookouts
+	usable := !r.pending() && r.broken == nil && !r.closed.Load()
+	if usable && o.turnless < mostTurnless/(1+o.places/manyPlaces) {
+		o.turnless++
 		looks := looksAround
 		switch {
 		case r.crowd.here:
 			looks = looksInCrowd
-		case r.byLookout:
+		case o.last:
 			looks = looksAgain
 		}
-		for range max(looks/r.looking, 1) {
-			switch {
-			case r.look(false):
+		for range max(looks/o.places, 1) {
+			if r.intake.Load() != nil {
+				break
+			}
+			if r.look(false) {
 				return true
-			case r.intake.Load() != nil:
-				r.turnless = 0
-				return r.step(0) > 0
 			}
 		}
-		if r.crowd.here && r.byLookout {
-			r.turnless += crowdedTurnless - 1
+		if r.crowd.here && o.last && r.intake.Load() == nil {
+			o.turnless += crowdedTurnless - 1
 			return false
 		}
 	}
-	r.turnless = 0
+	o.turnless = 0
 	return r.step(0) > 0
 }

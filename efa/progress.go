@@ -284,7 +284,7 @@ func (r *Reactor) drive(k *call, ended <-chan struct{}) bool {
 	case k.done.Load() && r.postsAlone() && r.pending():
 		r.unread++
 		r.step(noLook)
-	case !k.done.Load() && r.looking == 0 || r.pending() || r.skipped >= mostSkipped:
+	case !k.done.Load() && r.lookouts.places == 0 || r.pending() || r.skipped >= mostSkipped:
 		r.step(0)
 	default:
 		// It has what it came for: many reads of what is here already, or writes
@@ -327,7 +327,7 @@ func (r *Reactor) spin(done *atomic.Bool, ended <-chan struct{}, patience *time.
 			spins = spinsInCrowd
 		}
 		active := false
-		if r.looking == 0 {
+		if r.lookouts.places == 0 {
 			active = r.step(spins) > 0
 		} else {
 			active = r.lookOut()

@@ -85,7 +85,7 @@ func (r *Reactor) arm() bool {
 // wait blocks until there may be something on any of the devices that were armed. It
 // is the background's, without the role.
 func (r *Reactor) wait(timeout time.Duration) {
-	if r.found.Swap(false) {
+	if r.lookouts.found.Swap(false) {
 		// The device naps the longer, the longer it has had nothing.
 		r.device.Wake()
 	}

@@ -36,11 +36,7 @@ type Reactor struct {
 	callerTurns     atomic.Uint64
 	misses          atomic.Uint32 // waits in a row that were long
 	crowd           crowd         // other processes that want the core (role)
-	lookouts        []lookout     // see lookout.go (role)
-	looking         int           // at how many places, often (role)
-	found           atomic.Bool   // by them, since the device was told
-	turnless        int           // how often in a row no turn was taken (role)
-	byLookout       bool          // the last that came was theirs (role)
+	lookouts        lookouts
 	backgroundEnded chan struct{}
 
 	closed    atomic.Bool
@@ -326,10 +322,7 @@ func (r *Reactor) step(spins int) int {
 	if r.closed.Load() || r.broken != nil {
 		return 0
 	}
-	seen := 0
-	if r.lookInTurn() {
-		seen = 1
-	}
+	seen := r.lookInTurn()
 	// Nobody waits for the shared receives: they are posted behind the others.
 	const most = batchSize * 3 / 4
 	shared := r.batch[most:]
@@ -360,9 +353,7 @@ func (r *Reactor) step(spins int) int {
 	r.turns++
 	r.skipped = 0
 	posted, reaped, err := r.turn(r.device, n, completions, spins)
-	if reaped > 0 {
-		r.byLookout = false
-	}
+	r.lookouts.last = r.lookouts.last && reaped == 0
 	r.hasty = r.hasty && !r.shared.empty()
 	if err == nil && (reaped == 0 || r.turns%eventsEvery == 0) && r.turns%16 == 0 {
 		err = r.eventsOf(r.device)
