@@ -72,8 +72,6 @@ func GetInfo(h Hints) ([]Info, Code) {
 	defer C.free(unsafe.Pointer(node))
 	defer C.free(unsafe.Pointer(service))
 	var list *C.struct_fi_info
-	setup.Lock()
-	defer setup.Unlock()
 	if code := codeOf(C.weft_getinfo(node, service, C.uint64_t(h.Flags), hints.p, &list)); code != 0 {
 		return nil, code
 	}

@@ -58,7 +58,7 @@ type (
 //
 // Implements: int fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
 func OpenFabric(i Info) (f Fabric, code Code) {
-	code = inTurn(func() Code { return codeOf(C.weft_fabric(i.p, &f.p)) })
+	code = codeOf(C.weft_fabric(i.p, &f.p))
 	return f, code
 }
 
@@ -66,7 +66,7 @@ func OpenFabric(i Info) (f Fabric, code Code) {
 //
 // Implements: int fi_domain(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain, void *context)
 func (f Fabric) OpenDomain(i Info) (d Domain, code Code) {
-	code = inTurn(func() Code { return codeOf(C.weft_domain(f.p, i.p, &d.p)) })
+	code = codeOf(C.weft_domain(f.p, i.p, &d.p))
 	return d, code
 }
 
@@ -137,10 +137,10 @@ func (r Region) Key() uint64 { return uint64(C.weft_mr_key(r.p)) }
 // Close closes each kind of object.
 //
 // Implements: int fi_close(struct fid *fid)
-func (f Fabric) Close() Code { return inTurn(func() Code { return codeOf(C.weft_close(&f.p.fid)) }) }
+func (f Fabric) Close() Code { return codeOf(C.weft_close(&f.p.fid)) }
 
 // Close closes the domain (fi_close).
-func (d Domain) Close() Code { return inTurn(func() Code { return codeOf(C.weft_close(&d.p.fid)) }) }
+func (d Domain) Close() Code { return codeOf(C.weft_close(&d.p.fid)) }
 
 // Close closes the endpoint (fi_close).
 func (e Endpoint) Close() Code { return codeOf(C.weft_close(&e.p.fid)) }

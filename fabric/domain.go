@@ -46,7 +46,9 @@ func (f *Fabric) OpenDomain(i *Info) (*Domain, error) {
 	if detail := i.foreign(f.provider); detail != "" {
 		return nil, f.invalid("fi_domain", detail)
 	}
+	setup.Lock()
 	raw, code := f.raw.OpenDomain(i.raw)
+	setup.Unlock()
 	if code != 0 {
 		return nil, fail("fi_domain", i.Provider(), int(code))
 	}
@@ -119,7 +121,7 @@ func (d *Domain) eventQueue() *EventQueue {
 // Implements: int fi_close(...)
 func (d *Domain) Close() error {
 	err := d.close(func() error {
-		if err := fail("fi_close of domain", d.provider, int(d.raw.Close())); err != nil {
+		if err := fail("fi_close of domain", d.provider, int(inTurn(d.raw.Close))); err != nil {
 			return err
 		}
 		d.deferred.release()

@@ -72,6 +72,8 @@ func getInfo(h Hints) ([]cgo.Info, cgo.Code) {
 		efaInfo.RLock()
 		defer efaInfo.RUnlock()
 	}
+	setup.Lock()
+	defer setup.Unlock()
 	return cgo.GetInfo(h.raw())
 }
 

@@ -19,7 +19,9 @@ func (i *Info) OpenFabric() (*Fabric, error) {
 	if err := i.there("fi_fabric"); err != nil {
 		return nil, err
 	}
+	setup.Lock()
 	raw, code := cgo.OpenFabric(i.raw)
+	setup.Unlock()
 	if code != 0 {
 		return nil, fail("fi_fabric", i.Provider(), int(code))
 	}
@@ -32,5 +34,5 @@ func (i *Info) OpenFabric() (*Fabric, error) {
 //
 // Implements: int fi_close(...)
 func (f *Fabric) Close() error {
-	return f.close(func() error { return fail("fi_close of fabric", f.provider, int(f.raw.Close())) })
+	return f.close(func() error { return fail("fi_close of fabric", f.provider, int(inTurn(f.raw.Close))) })
 }

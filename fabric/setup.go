@@ -1,8 +1,10 @@
-//go:build linux && cgo
+package fabric
 
-package cgo
+import (
+	"sync"
 
-import "sync"
+	"github.com/weft-go/weft/cgo"
+)
 
 // setup is held while something is listed, opened or closed that the efa provider of libfabric
 // 1.17 has variables of its own for, without a lock: two threads that do so at once end in
@@ -10,7 +12,7 @@ import "sync"
 var setup sync.Mutex
 
 // inTurn makes a call of that kind.
-func inTurn(call func() Code) Code {
+func inTurn(call func() cgo.Code) cgo.Code {
 	setup.Lock()
 	defer setup.Unlock()
 	return call()
