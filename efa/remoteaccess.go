@@ -98,15 +98,7 @@ func (r *Reactor) access(op *operation, buf []byte, local *Exposure) error {
 
 // accessEnded is the end of a read or a write of a peer's memory.
 func (r *Reactor) accessEnded(op *operation, err error) {
-	c, accessor, stranded := op.conn, op.accessor, op.stranded
-	if op.tells && err == nil && stranded == nil {
-		// A connection that is being closed still sends what it was given before.
-		if c.failure == nil && !c.over {
-			r.tellOf(op)
-			return
-		}
-		err = c.reachable("write")
-	}
+	c, accessor, stranded, twin := op.conn, op.accessor, op.stranded, op.twin
 	switch {
 	case err != nil:
 		var failed *fabric.Error
@@ -118,13 +110,22 @@ func (r *Reactor) accessEnded(op *operation, err error) {
 		r.stats.Reads++
 		r.stats.BytesRead += uint64(len(op.buf))
 	default:
-		r.stats.Writes++
 		r.stats.BytesWritten += uint64(len(op.buf))
+		if !op.leads {
+			r.stats.Writes++
+		}
+	}
+	if op.early != nil {
+		err = op.early
 	}
 	r.freeOperation(op)
-	if stranded != nil {
+	if twin != nil {
+		twin.twin, twin.early = nil, err
+	}
+	switch {
+	case stranded != nil:
 		stranded.accessEnded()
-	} else {
+	case twin == nil:
 		accessor.Sent(Progress{r}, err)
 	}
 	r.releaseConn(c)
@@ -156,7 +157,9 @@ func (r *Reactor) giveUpAccesses(c *Conn) {
 		}
 		op.stranded = of[op.accessor]
 		op.stranded.accesses++
-		given = append(given, op)
+		if op.twin == nil || !op.leads {
+			given = append(given, op)
+		}
 	}
 	for _, op := range given {
 		why := "read"
