@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weft-go/weft/collective/operator"
+	"github.com/weft-go/weft/collective/schedule"
 	"github.com/weft-go/weft/comm"
 	"github.com/weft-go/weft/fabric"
 )
@@ -20,13 +21,14 @@ func TestSmallCallsDoNotAllocate(t *testing.T) {
 		worlds := open(t, provider, 2)
 		ctx := deadline(t)
 		send, recv := [2][]int64{make([]int64, 16), make([]int64, 16)}, [2][]int64{make([]int64, 16), make([]int64, 16)}
-		sum := operator.Sum[int64]()
+		sum, options := operator.Sum[int64](), []Option{WithAlgorithm(schedule.RecursiveDoubling)}
 		kinds := map[string]func(rank int, c *comm.Comm) error{
 			"barrier":   func(_ int, c *comm.Comm) error { return Barrier(ctx, c) },
 			"bcast":     func(rank int, c *comm.Comm) error { return Bcast(ctx, c, recv[rank], 1) },
 			"reduce":    func(rank int, c *comm.Comm) error { return Reduce(ctx, c, send[rank], recv[rank], sum, 0) },
 			"allreduce": func(rank int, c *comm.Comm) error { return Allreduce(ctx, c, send[rank], recv[rank], sum) },
 			"alltoall":  func(rank int, c *comm.Comm) error { return Alltoall(ctx, c, send[rank], recv[rank]) },
+			"by option": func(rank int, c *comm.Comm) error { return Allreduce(ctx, c, send[rank], recv[rank], sum, options...) },
 		}
 		requireNoAllocations(t, worlds, 100, kinds)
 	})

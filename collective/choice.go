@@ -2,6 +2,7 @@ package collective
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/weft-go/weft/collective/schedule"
 )
@@ -38,11 +39,17 @@ func (g *group) options(kind schedule.Collective, bytes, element int, commutativ
 	return o, nil
 }
 
-// adjusted is apart from options because what adjust is given is allocated.
+// adjustable are for an Option, which is a function of the program: what it is given is allocated.
+var adjustable = sync.Pool{New: func() any { return &schedule.Options{} }}
+
 func adjusted(o schedule.Options, adjust []Option) schedule.Options {
+	to := adjustable.Get().(*schedule.Options)
+	*to = o
 	for _, f := range adjust {
-		f(&o)
+		f(to)
 	}
+	o = *to
+	adjustable.Put(to)
 	return o
 }
 

@@ -196,10 +196,9 @@ func ParseChoice(text string) (Choice, error) {
 }
 
 func checkAlgorithm(kind schedule.Collective, a schedule.Algorithm) error {
-	for _, known := range schedule.Algorithms(kind) {
-		if a == known || a == schedule.Default || a == schedule.Provider {
-			return nil
-		}
+	always := a == schedule.Default || a == schedule.Provider
+	if schedule.Has(kind, a) || always && len(schedule.Algorithms(kind)) > 0 {
+		return nil
 	}
 	return &ArgumentError{"algorithm", a.String(), fmt.Sprintf("one of %v, for %v", schedule.Algorithms(kind), kind)}
 }

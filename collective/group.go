@@ -28,6 +28,8 @@ type group struct {
 	table      table   // of the algorithms
 	window     int     // of this rank, for words; -1 if there is none
 	slot       int     // bytes that a call has of the cache
+	// checked is the last call with options of its own of which there is a plan.
+	checked atomic.Pointer[schedule.Call]
 	// introduction is what the others are told of config.
 	introduction introduction
 

@@ -64,14 +64,27 @@ func prepare[T any](c *comm.Comm, w wanted[T], options []Option) prepared {
 	}
 	s := shape{schedule.Call{Collective: w.kind, Size: g.size, Root: w.root, Length: w.length, Options: o}, sizeOf[T](), w.uneven}
 	if len(options) > 0 && w.uneven == nil && own == nil {
-		// They may be such that there is no plan.
-		if err := s.Check(); err != nil {
+		if err := g.check(s.Call); err != nil {
 			return refused(c, argumentError(err))
 		}
 	}
 	call := newCall(g, s, input, output, w.op)
 	call.provision = own
 	return prepared{call: call}
+}
+
+// check says what is wrong with a call that has options of its own, which may be such that there is
+// no plan. That takes as long as the rest of a short call: many are as the one before.
+func (g *group) check(call schedule.Call) error {
+	if last := g.checked.Load(); last != nil && *last == call {
+		return nil
+	}
+	if err := call.Check(); err != nil {
+		return err
+	}
+	checked := call
+	g.checked.Store(&checked)
+	return nil
 }
 
 // combines says whether calls of a kind have an operator.

@@ -108,7 +108,8 @@ func (p prepared) start() (*Request, error) {
 }
 
 // Option adjusts one call. All ranks give the same. What it sets InPlace and Commutative to
-// does not count: they follow from the slices and the operator.
+// does not count: they follow from the slices and the operator. It must not keep what it is given,
+// which is that of other calls afterwards.
 type Option func(*schedule.Options)
 
 // WithAlgorithm has a call done by an algorithm, whatever its size.

@@ -146,6 +146,11 @@ func Algorithms(c Collective) []Algorithm {
 	return all
 }
 
+// Has says whether an algorithm is one of [Algorithms]. It does not allocate.
+func Has(c Collective, a Algorithm) bool {
+	return int(c) < len(ways) && slices.ContainsFunc(ways[c], func(w way) bool { return w.algorithm == a })
+}
+
 // KeepsOrder says whether an algorithm of the collective needs no Options.Commutative: it
 // combines nothing, or keeps the operands in the order of their ranks.
 func KeepsOrder(c Collective, a Algorithm) bool {
@@ -158,16 +163,18 @@ func (c Collective) choose(o Options) (Algorithm, error) {
 	if int(c) >= len(ways) {
 		return 0, &AlgorithmError{c, o.Algorithm, "a collective"}
 	}
-	var known []string
 	for _, w := range ways[c] {
 		switch {
 		case o.Algorithm != Default && o.Algorithm != w.algorithm:
-			known = append(known, w.algorithm.String())
 		case !w.reorders || o.Commutative:
 			return w.algorithm, nil
 		case o.Algorithm != Default:
 			return 0, &AlgorithmError{c, o.Algorithm, "an operator that is commutative, or another algorithm"}
 		}
+	}
+	var known []string
+	for _, w := range ways[c] {
+		known = append(known, w.algorithm.String())
 	}
 	return 0, &AlgorithmError{c, o.Algorithm, strings.Join(known, " or ")}
 }

@@ -3,6 +3,7 @@ package schedule_test
 import (
 	"errors"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -187,4 +188,13 @@ func TestWhateverTheArguments(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestHas(t *testing.T) {
+	for c := range schedule.Collective(len(schedule.Collectives()) + 2) {
+		for a := range schedule.Provider + 2 {
+			require.Equal(t, slices.Contains(schedule.Algorithms(c), a), schedule.Has(c, a), "%v by %v", c, a)
+		}
+	}
+	require.Zero(t, testing.AllocsPerRun(100, func() { schedule.Has(schedule.CollectiveAllreduce, schedule.Ring) }))
 }

@@ -35,6 +35,9 @@ type Network struct {
 	// how many it copies.
 	ReduceRate, CopyRate float64
 
+	// Step is what a rank does to copy or to combine beside what the bytes take.
+	Step time.Duration
+
 	// RanksPerNode is how many neighbouring ranks share a node; 0 means 1.
 	RanksPerNode int
 	// LinksPerNode is how many links they share, evenly: where there are more links than
@@ -157,6 +160,7 @@ func (n Network) withDefaults() (Network, error) {
 		{"LocalLatency", n.LocalLatency},
 		{"LocalOverhead", n.LocalOverhead},
 		{"LocalReceive", n.LocalReceive},
+		{"Step", n.Step},
 		{"Look", n.Look},
 		{"Call", n.Call},
 		{"Notice", n.Notice},

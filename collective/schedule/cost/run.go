@@ -172,10 +172,10 @@ func (r *run) resume(i int, at float64) bool {
 			}
 			r.busy(i, float64(receive))
 		case schedule.Reduce:
-			r.busy(i, seconds(s.bytes/r.ReduceRate))
+			r.busy(i, float64(r.Step)+seconds(s.bytes/r.ReduceRate))
 			me.moves = me.now
 		case schedule.Copy:
-			r.busy(i, seconds(s.bytes/r.CopyRate))
+			r.busy(i, float64(r.Step)+seconds(s.bytes/r.CopyRate))
 			me.moves = me.now
 		case entered:
 			r.busy(i, float64(r.Call))

@@ -21,9 +21,9 @@ const (
 	trial = 10
 )
 
-// measure times a case. The sample is rank 0's.
-func measure(ctx context.Context, world *comm.Comm, c Case, limit time.Duration) (s bench.Sample, err error) {
-	w, err := newWork(ctx, world, c)
+// measure times a case, with its data in kept. The sample is rank 0's.
+func measure(ctx context.Context, world *comm.Comm, c Case, kept []byte, limit time.Duration) (s bench.Sample, err error) {
+	w, err := newWork(ctx, world, c, kept)
 	if err != nil {
 		return s, err
 	}

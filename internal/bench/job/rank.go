@@ -91,6 +91,7 @@ func Play(args []string, stdout io.Writer) (err error) {
 		}
 		defer stop()
 	}
+	kept := keep(cases, size)
 	var pair *comm.Comm
 	for _, c := range cases {
 		if c.Pair && pair == nil {
@@ -98,7 +99,7 @@ func Play(args []string, stdout io.Writer) (err error) {
 				return err
 			}
 		}
-		s, err := measureBy(ctx, world, pair, c, limit)
+		s, err := measureBy(ctx, world, pair, c, kept, limit)
 		var argument *collective.ArgumentError
 		if c.Algorithm == schedule.Provider && errors.As(err, &argument) {
 			// No rank has begun anything.
@@ -131,12 +132,12 @@ func pairOf(ctx context.Context, world *comm.Comm) (*comm.Comm, error) {
 }
 
 // measureBy is measure by all ranks, or by the pair while the others wait for it.
-func measureBy(ctx context.Context, world, pair *comm.Comm, c Case, limit time.Duration) (s bench.Sample, err error) {
+func measureBy(ctx context.Context, world, pair *comm.Comm, c Case, kept []byte, limit time.Duration) (s bench.Sample, err error) {
 	if !c.Pair {
-		return measure(ctx, world, c, limit)
+		return measure(ctx, world, c, kept, limit)
 	}
 	if world.Rank() <= 1 {
-		if s, err = measure(ctx, pair, c, limit); err != nil {
+		if s, err = measure(ctx, pair, c, kept, limit); err != nil {
 			return s, err
 		}
 	}

@@ -1,7 +1,6 @@
 package job
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 
@@ -24,58 +23,76 @@ type work struct {
 	close func() error
 }
 
-// newWork makes what a rank does.
-func newWork(ctx context.Context, world *comm.Comm, c Case) (work, error) {
+// newWork makes what a rank does, with its data in kept, unless the case wants an arena.
+func newWork(ctx context.Context, world *comm.Comm, c Case, kept []byte) (work, error) {
 	var options []collective.Option
 	if c.Algorithm != schedule.Default {
 		options = append(options, collective.WithAlgorithm(c.Algorithm))
 	}
 	n := c.Bytes / elementSize
+	m := memory{all: kept}
 	switch c.Work {
 	case PingPong:
-		return pingPong(ctx, world, c.Bytes), nil
+		return pingPong(ctx, world, m.bytes(c.Bytes), m.bytes(c.Bytes)), nil
 	case Combine:
-		a, b, sum := operand(0, n), operand(1, n), operator.Sum[float32]()
+		a, b, sum := m.operand(0, n), m.operand(1, n), operator.Sum[float32]()
 		return work{call: func() error { return sum.Apply(a, a, b) }}, nil
 	case Copy:
-		a, b := bytes.Repeat([]byte{1}, c.Bytes), bytes.Repeat([]byte{2}, c.Bytes)
+		a, b := m.bytes(c.Bytes), m.bytes(c.Bytes)
 		return work{call: func() error { cachedcopy.Copy(a, b); return nil }}, nil
 	case Empty:
-		return work{call: func() error { return collective.Bcast(ctx, world, []float32{}, 0) }}, nil
+		return work{call: func() error { return collective.Bcast(ctx, world, []float32{}, 0, options...) }}, nil
 	case Stream:
-		a := operand(0, n)
-		return work{call: func() error { return collective.Bcast(ctx, world, a, 0) }}, nil
+		a := m.operand(0, n)
+		return work{call: func() error { return collective.Bcast(ctx, world, a, 0, options...) }}, nil
 	}
 	kind, err := schedule.ParseCollective(c.Work)
 	if err != nil {
 		return work{}, fmt.Errorf("a rank has no work %q: %w", c.Work, err)
 	}
-	var m memory
 	if c.Arena {
-		if m.arena, err = fabric.NewArena(max(c.Memory(world.Size())/world.Size(), 1)); err != nil {
+		if m.arena, err = fabric.NewArena(len(kept)); err != nil {
 			return work{}, err
 		}
+		m.all = m.arena.Bytes()
 	}
 	w := collectiveWork(ctx, world, kind, n, options, &m)
 	w.close = m.close
 	return w, nil
 }
 
-// memory is where the data of a collective are: in an arena, if there is one.
+// memory is where the data of a case are: in an arena, if there is one, or in what a rank keeps
+// for all its cases. Which pages some memory has makes a difference of a fifth to what moving
+// it takes, so that cases are compared that have the same.
 type memory struct {
 	arena *fabric.Arena
+	all   []byte // of the arena, or what is kept
 	used  int
 }
 
-func (m *memory) floats(n int) []float32 {
-	if m.arena == nil {
-		return make([]float32, n)
+const pageSize = 4 << 10
+
+// keep makes memory for any of the cases.
+func keep(cases []Case, ranks int) []byte {
+	most := 0
+	for _, c := range cases {
+		// Half of it is what is registered.
+		most = max(most, c.Memory(ranks)/ranks/2)
 	}
-	part := m.arena.Bytes()[m.used:][:n*elementSize]
-	m.used += len(part)
-	values, err := operator.Elements[float32](part)
+	return make([]byte, most+2*pageSize)
+}
+
+func (m *memory) bytes(n int) []byte {
+	part := m.all[m.used:][:n:n]
+	clear(part)
+	m.used += (n + pageSize - 1) &^ (pageSize - 1)
+	return part
+}
+
+func (m *memory) floats(n int) []float32 {
+	values, err := operator.Elements[float32](m.bytes(n * elementSize))
 	if err != nil {
-		panic(err) // an arena begins at a page
+		panic(err) // it begins at a page
 	}
 	return values
 }
@@ -88,8 +105,6 @@ func (m *memory) close() error {
 }
 
 // operand is what a rank gives: short numbers, so that sums are exact.
-func operand(rank, n int) []float32 { return (&memory{}).operand(rank, n) }
-
 func (m *memory) operand(rank, n int) []float32 {
 	values := m.floats(n)
 	for i := range values {
@@ -170,8 +185,7 @@ func collectiveWork(ctx context.Context, c *comm.Comm, kind schedule.Collective,
 }
 
 // pingPong is a round trip of ranks 0 and 1, while the others wait.
-func pingPong(ctx context.Context, world *comm.Comm, bytes int) work {
-	out, in := make([]byte, bytes), make([]byte, bytes)
+func pingPong(ctx context.Context, world *comm.Comm, out, in []byte) work {
 	switch world.Rank() {
 	case 0:
 		return work{call: func() error {

@@ -77,6 +77,7 @@ var networkSettings = []networkSetting{
 	{"local-by-core", func(n *cost.Network) any { return &n.LocalByCore }},
 	{"reduce-rate", func(n *cost.Network) any { return &n.ReduceRate }},
 	{"copy-rate", func(n *cost.Network) any { return &n.CopyRate }},
+	{"step", func(n *cost.Network) any { return &n.Step }},
 	{"ranks", func(n *cost.Network) any { return &n.RanksPerNode }},
 	{"links", func(n *cost.Network) any { return &n.LinksPerNode }},
 	{"cores", func(n *cost.Network) any { return &n.CoresPerNode }},

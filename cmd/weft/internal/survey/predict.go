@@ -23,11 +23,11 @@ func (s *survey) estimate(around *Surroundings, bytes int) (cost.Network, error)
 	network, ranks := around.Network, around.Ranks
 	first, p := network[0], probed(network, bytes)
 	empty := first.Empty.Median()
-	put := max(first.Exchange.Median()-empty, 0.001)
-	work := min(max(first.Stream.Median()-empty, 0), put/2)
+	signal := max(first.Barrier.Median()-empty, 0.001)
+	work := min(max(first.Stream.Median()-empty, 0), signal/2)
 	usual := cost.EFA() // of package collective it says what is the same everywhere
 	n := cost.Network{
-		LocalLatency: duration(put - 2*work), LocalOverhead: duration(work), LocalReceive: duration(work),
+		LocalLatency: duration(signal - 2*work), LocalOverhead: duration(work), LocalReceive: duration(work),
 		// The provider that writes from process to process has the one that writes do it.
 		LocalByCore: s.Provider == "shm", Mapped: s.Provider == "shm",
 		ReduceRate: rate(p.Bytes, p.Combine.Median()), CopyRate: rate(p.Bytes, p.Copy.Median()),
@@ -42,9 +42,18 @@ func (s *survey) estimate(around *Surroundings, bytes int) (cost.Network, error)
 	}
 	// A notice is a message.
 	n.Notice = duration((first.Message.Median() - n.LocalLatency.Seconds()*1e6) / 2)
-	// What the bytes take is what the exchange takes longer than without them.
-	exchange, err := callOf(schedule.CollectiveAllgather, 2, p.Bytes)
+	// In an exchange each also copies: into its own place, and what is handed to the caller.
+	exchange, err := callOf(schedule.CollectiveAllgather, 2, short)
 	if err != nil {
+		return n, err
+	}
+	exchange.Algorithm = schedule.Direct
+	n, err = fit(n, exchange, first.Exchange.Median(), func(n *cost.Network, by float64) { n.Step = duration(by) })
+	if err != nil {
+		return n, err
+	}
+	// What the bytes take is what the exchange takes longer than without them.
+	if exchange, err = callOf(schedule.CollectiveAllgather, 2, p.Bytes); err != nil {
 		return n, err
 	}
 	exchange.Algorithm = schedule.Direct

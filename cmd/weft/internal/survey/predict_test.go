@@ -14,10 +14,10 @@ import (
 func TestPredictions(t *testing.T) {
 	same := func(v float64) Series { return Series{v, v, v, v, v} }
 	network := []Probe{
-		{Bytes: short, Message: same(2), Combine: same(0.01), Copy: same(0.01), Exchange: same(3.5), Empty: same(0.5), Stream: same(1.5)},
+		{Bytes: short, Message: same(2), Combine: same(0.01), Copy: same(0.01), Exchange: same(4), Barrier: same(3.5), Empty: same(0.5), Stream: same(1.5)},
 		// Copied at 10 GB/s and put at 5: one copy, for what others put is where it belongs, two
 		// notices that that is ready, and three pieces more.
-		{Bytes: 1e6, Message: same(202), Combine: same(200), Copy: same(100), Exchange: same(3.5 + 100 + 2 + 5 + 200)},
+		{Bytes: 1e6, Message: same(202), Combine: same(200), Copy: same(100), Exchange: same(3.5 + 0.5 + 100 + 2 + 5 + 200)},
 	}
 	s := &survey{Config: Config{Provider: "shm"}, report: &Report{Network: network}}
 	around := &Surroundings{Ranks: 2, Network: network}
@@ -28,7 +28,8 @@ func TestPredictions(t *testing.T) {
 		require.NoError(t, err)
 		return took
 	}
-	require.InDelta(t, 3.5, predicted(&Result{Collective: "barrier", Ranks: 2}, "dissemination"), 0.01, "it is an exchange of nothing")
+	require.InDelta(t, 3.5, predicted(&Result{Collective: "barrier", Ranks: 2}, "dissemination"), 0.01)
+	require.InDelta(t, 4.5, predicted(&Result{Collective: "alltoall", Ranks: 2, Bytes: short}, "pairwise"), 0.01, "each copies its own before it puts")
 	r := &Result{Collective: "allgather", Ranks: 2, Bytes: 1e6}
 	require.InDelta(t, 310.5, predicted(r, "direct"), 1)
 	// Among more ranks it is as two of them find it.
@@ -37,6 +38,7 @@ func TestPredictions(t *testing.T) {
 	require.InEpsilon(t, 5e9, e.LocalBandwidth, 0.01)
 	require.Equal(t, 4, e.RanksPerNode)
 	require.Zero(t, e.LocalAlone)
+	require.InDelta(t, 500, e.Step.Nanoseconds(), 5, "an exchange copies its own while it waits, and then what it hands out")
 	// One that puts alone is twice as fast: it takes 100 us, and what the call takes without data.
 	network[1].Put = same(100 + 5)
 	e, err = s.estimate(around, 1e6)
@@ -68,7 +70,7 @@ func TestPredictionsOfRounds(t *testing.T) {
 		Collective: "barrier", Ranks: 2, Weft: series(4), Algorithms: []Algorithm{{Name: "dissemination", Weft: series(4)}},
 		around: &Surroundings{Ranks: 2, Network: []Probe{{
 			Bytes: short, Message: series(2), Combine: series(0.01), Copy: series(0.01),
-			Exchange: series(4), Put: series(2), Empty: series(0.5), Stream: series(1.5),
+			Exchange: series(4), Put: series(2), Barrier: series(4), Empty: series(0.5), Stream: series(1.5),
 		}}},
 	}
 	require.NoError(t, s.foretell(r))
@@ -76,10 +78,10 @@ func TestPredictionsOfRounds(t *testing.T) {
 	require.InDelta(t, 1, a.Ratio, 0.01)
 	require.InDelta(t, 8, a.Predicted, 0.1)
 	// One odd round says little, of whatever it is.
-	r.around.Network[0].Exchange[0] = 100
+	r.around.Network[0].Barrier[0] = 100
 	require.NoError(t, s.foretell(r))
 	require.InDelta(t, 1, r.Algorithms[0].Ratio, 0.01)
-	require.Equal(t, 5, len(r.around.Network[0].Exchange))
+	require.Equal(t, 5, len(r.around.Network[0].Barrier))
 }
 
 // Ranks that all move data are in each other's way. One that does while the others wait is not.
@@ -92,7 +94,7 @@ func TestCrowdedMemory(t *testing.T) {
 			around: &Surroundings{
 				Ranks: ranks,
 				Network: []Probe{
-					{Bytes: short, Message: Series{1}, Exchange: Series{2}, Put: Series{1}, Empty: Series{0.5}, Stream: Series{1}},
+					{Bytes: short, Message: Series{1}, Exchange: Series{2}, Put: Series{1}, Barrier: Series{2}, Empty: Series{0.5}, Stream: Series{1}},
 					{Bytes: bytes, Combine: Series{1}, Copy: Series{1}, Exchange: Series{8000}, Put: Series{4000}},
 				},
 				Crowd: &Crowd{
@@ -113,11 +115,11 @@ func TestCrowdedMemory(t *testing.T) {
 // What is found out about the network is about memory of the kind that calls use.
 func TestProbesHaveTheMemoryOfCalls(t *testing.T) {
 	for _, arena := range []bool{false, true} {
-		p := probing{arena: arena}
-		p.addNetwork([]Probe{{Bytes: short}, {Bytes: 1 << 20}}, 4, true)
-		p.addCrowd(&Crowd{Exchanges: make([]Exchange, 1)})
-		require.NotEmpty(t, p.cases)
-		for _, c := range p.cases {
+		w := worksheet{arena: arena}
+		w.addNetwork([]Probe{{Bytes: short}, {Bytes: 1 << 20}}, 4, true)
+		w.addCrowd(&Crowd{Exchanges: make([]Exchange, 1)})
+		require.NotEmpty(t, w.cases)
+		for _, c := range w.cases {
 			require.Equal(t, arena, c.Arena, "%v", c)
 		}
 	}

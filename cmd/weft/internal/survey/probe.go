@@ -21,31 +21,31 @@ func probeSizes(sizes []int) []int {
 	return append([]int{short}, slices.DeleteFunc(slices.Clone(sizes), func(n int) bool { return n == short })...)
 }
 
-// probing is what is measured to find out about the network, and where that is noted.
-type probing struct {
-	// arena: calls have their data in one, as those do that are predicted.
+// worksheet is what a job measures, in this order, and where that is noted.
+type worksheet struct {
+	// arena: the data of all are in one.
 	arena bool
 	cases []job.Case
 	into  []*Series
 }
 
-func (p *probing) add(series *Series, c job.Case) {
-	c.Arena = p.arena
-	p.into, p.cases = append(p.into, series), append(p.cases, c)
+func (w *worksheet) add(series *Series, c job.Case) {
+	c.Arena = w.arena
+	w.into, w.cases = append(w.into, series), append(w.cases, c)
 }
 
 // note takes the samples of the cases.
-func (p *probing) note(samples []bench.Sample) {
-	for i, series := range p.into {
+func (w *worksheet) note(samples []bench.Sample) {
+	for i, series := range w.into {
 		*series = append(*series, micros(samples[i]))
 	}
 }
 
 // addNetwork has two ranks of so many find out what the network is like.
-func (p *probing) addNetwork(network []Probe, ranks int, simulate bool) {
+func (w *worksheet) addNetwork(network []Probe, ranks int, simulate bool) {
 	add := func(series *Series, c job.Case) {
 		c.Pair = ranks > 2
-		p.add(series, c)
+		w.add(series, c)
 	}
 	for i := range network {
 		one := &network[i]
@@ -58,20 +58,22 @@ func (p *probing) addNetwork(network []Probe, ranks int, simulate bool) {
 		add(&one.Exchange, job.Case{Work: schedule.CollectiveAllgather.String(), Algorithm: schedule.Direct, Bytes: one.Bytes})
 		add(&one.Put, job.Case{Work: schedule.CollectiveBcast.String(), Algorithm: schedule.Tree, Bytes: one.Bytes})
 		if one.Bytes == short {
-			add(&one.Empty, job.Case{Work: job.Empty})
-			add(&one.Stream, job.Case{Work: job.Stream, Bytes: one.Bytes})
+			// With an option, as the calls that are predicted have one: it takes its time.
+			add(&one.Barrier, job.Case{Work: schedule.CollectiveBarrier.String(), Algorithm: schedule.Dissemination})
+			add(&one.Empty, job.Case{Work: job.Empty, Algorithm: schedule.Tree})
+			add(&one.Stream, job.Case{Work: job.Stream, Algorithm: schedule.Tree, Bytes: one.Bytes})
 		}
 	}
 }
 
 // addCrowd has more ranks than cores find out what it is to share cores and caches.
-func (p *probing) addCrowd(crowd *Crowd) {
-	p.add(&crowd.Barrier, job.Case{Work: schedule.CollectiveBarrier.String()})
-	p.add(&crowd.Short, job.Case{Work: schedule.CollectiveAllgather.String(), Algorithm: schedule.Bruck, Bytes: short})
+func (w *worksheet) addCrowd(crowd *Crowd) {
+	w.add(&crowd.Barrier, job.Case{Work: schedule.CollectiveBarrier.String(), Algorithm: schedule.Dissemination})
+	w.add(&crowd.Short, job.Case{Work: schedule.CollectiveAllgather.String(), Algorithm: schedule.Bruck, Bytes: short})
 	for i := range crowd.Exchanges {
 		e := &crowd.Exchanges[i]
-		p.add(&e.Direct, job.Case{Work: schedule.CollectiveAllgather.String(), Algorithm: crowdExchanges[0], Bytes: e.Bytes})
-		p.add(&e.Bruck, job.Case{Work: schedule.CollectiveAllgather.String(), Algorithm: crowdExchanges[1], Bytes: e.Bytes})
+		w.add(&e.Direct, job.Case{Work: schedule.CollectiveAllgather.String(), Algorithm: crowdExchanges[0], Bytes: e.Bytes})
+		w.add(&e.Bruck, job.Case{Work: schedule.CollectiveAllgather.String(), Algorithm: crowdExchanges[1], Bytes: e.Bytes})
 	}
 }
 
@@ -80,51 +82,46 @@ var crowdExchanges = []schedule.Algorithm{schedule.Direct, schedule.Bruck}
 
 // probe has two ranks find out what the network is like, in a job of their own.
 func (s *survey) probe(ctx context.Context) error {
-	var p probing
-	p.addNetwork(s.report.Network, 2, false)
-	samples, err := s.ranks(2, len(p.cases)).Measure(ctx, p.cases)
+	var w worksheet
+	w.addNetwork(s.report.Network, 2, false)
+	samples, err := s.ranks(2, len(w.cases)).Measure(ctx, w.cases)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
 		return fmt.Errorf("two ranks on %s: %w", s.Provider, err)
 	}
-	p.note(samples)
+	w.note(samples)
 	return nil
 }
 
 // newNetwork has a probe of each size.
-func (s *survey) newNetwork() (network []Probe) {
-	for _, bytes := range probeSizes(s.Sizes) {
+func newNetwork(sizes []int) (network []Probe) {
+	for _, bytes := range probeSizes(sizes) {
 		network = append(network, Probe{Bytes: bytes})
 	}
 	return network
 }
 
-// surround has the ranks of each group find out themselves, in the job of their calls, what the
+// surround has the ranks of each result find out themselves, in the job of its calls, what the
 // simulator is to know. A machine is slower at times, and processes differ by where they run
 // and by what memory they have; so calls are predicted from what is true of their own.
-func (s *survey) surround(groups [][]*Result) {
-	for _, group := range groups {
-		around := &Surroundings{Collective: group[0].Collective, Ranks: group[0].Ranks, Network: s.newNetwork()}
-		if around.Ranks > runtime.NumCPU() {
-			around.Crowd = s.newCrowd(around.Ranks)
+func (s *survey) surround() {
+	for _, r := range s.report.Results {
+		r.around = &Surroundings{Collective: r.Collective, Ranks: r.Ranks, Bytes: r.Bytes, Network: newNetwork([]int{max(r.Bytes, short)})}
+		if r.Ranks > runtime.NumCPU() {
+			r.around.Crowd = s.newCrowd(r.Ranks, r.Bytes)
 		}
-		s.report.Surroundings = append(s.report.Surroundings, around)
-		for _, r := range group {
-			r.around = around
-		}
+		s.report.Surroundings = append(s.report.Surroundings, r.around)
 	}
 }
 
-// newCrowd has an exchange of each size for which there is memory.
-func (s *survey) newCrowd(ranks int) *Crowd {
+// newCrowd has an exchange of so many bytes, if there is memory for it.
+func (s *survey) newCrowd(ranks, bytes int) *Crowd {
 	crowd := &Crowd{}
-	for _, bytes := range s.Sizes {
-		exchange := job.Case{Work: schedule.CollectiveAllgather.String(), Bytes: bytes}
-		if bytes > short && (s.Memory == 0 || exchange.Memory(ranks) <= s.Memory) {
-			crowd.Exchanges = append(crowd.Exchanges, Exchange{Bytes: bytes})
-		}
+	exchange := job.Case{Work: schedule.CollectiveAllgather.String(), Bytes: bytes}
+	if bytes > short && (s.Memory == 0 || exchange.Memory(ranks) <= s.Memory) {
+		crowd.Exchanges = append(crowd.Exchanges, Exchange{Bytes: bytes})
 	}
 	return crowd
 }
@@ -177,11 +174,11 @@ func duration(micros float64) time.Duration {
 
 // round is what was found out in one of them.
 func (a *Surroundings) round(i int) *Surroundings {
-	one := &Surroundings{Collective: a.Collective, Ranks: a.Ranks}
+	one := &Surroundings{Collective: a.Collective, Ranks: a.Ranks, Bytes: a.Bytes}
 	for _, p := range a.Network {
 		one.Network = append(one.Network, Probe{
 			Bytes: p.Bytes, Message: p.Message.round(i), Combine: p.Combine.round(i), Copy: p.Copy.round(i),
-			Exchange: p.Exchange.round(i), Put: p.Put.round(i), Empty: p.Empty.round(i), Stream: p.Stream.round(i),
+			Exchange: p.Exchange.round(i), Put: p.Put.round(i), Barrier: p.Barrier.round(i), Empty: p.Empty.round(i), Stream: p.Stream.round(i),
 		})
 	}
 	if a.Crowd == nil {

@@ -48,20 +48,23 @@ type Probe struct {
 	Combine Series `json:"combine_us"`
 	Copy    Series `json:"copy_us"`
 	// Exchange is a call in which two ranks put to each other, and Put one in which one of them
-	// does; Empty one that puts nothing, and Stream what a put takes a rank where many follow
-	// each other. They are measured for the simulation.
+	// does; Barrier one in which they tell each other and move nothing, Empty one in which they
+	// do not even that, and Stream what a put takes a rank where many follow each other. They are
+	// measured for the simulation.
 	Exchange Series `json:"exchange_us,omitempty"`
 	Put      Series `json:"put_us,omitempty"`
+	Barrier  Series `json:"barrier_us,omitempty"`
 	Empty    Series `json:"empty_us,omitempty"`
 	Stream   Series `json:"stream_us,omitempty"`
 }
 
 // Surroundings are what the ranks of a job found out about the network, for the simulation,
-// after they made the calls of a collective: two of them by themselves, and all that
-// share cores together.
+// after they made the calls of a result: two of them by themselves, and all that share cores
+// together.
 type Surroundings struct {
 	Collective string  `json:"collective"`
 	Ranks      int     `json:"ranks"`
+	Bytes      int     `json:"bytes"`
 	Network    []Probe `json:"network,omitempty"`
 	Crowd      *Crowd  `json:"crowd,omitempty"`
 }

@@ -54,10 +54,10 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 		s.report.missing(fmt.Sprintf("%s of %s", one.Work, sizeName(one.Bytes)), fmt.Sprintf("the ranks may use %s of memory together", sizeName(c.Memory)), 1)
 	}
 	s.findOpenMPI(ctx)
-	s.report.Network = s.newNetwork()
+	s.report.Network = newNetwork(s.Sizes)
 	groups := s.groups()
 	if c.Simulate {
-		s.surround(groups)
+		s.surround()
 	}
 	s.steps = c.Rounds * (1 + len(groups))
 	for range c.Rounds {
@@ -167,28 +167,28 @@ func (s *survey) measureOpenMPI(ctx context.Context, group []*Result) error {
 }
 
 func (s *survey) measureWeft(ctx context.Context, group []*Result) error {
-	p := probing{arena: s.Arena}
-	if around := group[0].around; around != nil {
-		p.addNetwork(around.Network, around.Ranks, true)
-		if around.Crowd != nil {
-			p.addCrowd(around.Crowd)
-		}
-	}
-	var cases []job.Case
-	for _, r := range group {
-		cases = append(cases, job.Case{Work: r.Collective, Bytes: r.Bytes, Arena: s.Arena})
-		for _, a := range r.planned() {
-			algorithm, err := schedule.ParseAlgorithm(a.Name)
+	w := worksheet{arena: s.Arena}
+	firsts := make([]int, len(group))
+	for i, r := range group {
+		firsts[i] = len(w.cases)
+		w.add(&r.Weft, job.Case{Work: r.Collective, Bytes: r.Bytes})
+		algorithms := r.planned()
+		for j := range algorithms {
+			algorithm, err := schedule.ParseAlgorithm(algorithms[j].Name)
 			if err != nil {
 				return err
 			}
-			cases = append(cases, job.Case{Work: r.Collective, Algorithm: algorithm, Bytes: r.Bytes, Arena: s.Arena})
+			w.add(&algorithms[j].Weft, job.Case{Work: r.Collective, Algorithm: algorithm, Bytes: r.Bytes})
+		}
+		// Right behind its calls: the host of a virtual machine may give it other cores meanwhile.
+		if around := r.around; around != nil {
+			w.addNetwork(around.Network, around.Ranks, true)
+			if around.Crowd != nil {
+				w.addCrowd(around.Crowd)
+			}
 		}
 	}
-	// Behind the calls: fresh processes change their cores, and all is slower.
-	calls := len(cases)
-	cases = append(cases, p.cases...)
-	samples, err := s.ranks(group[0].Ranks, len(cases)).Measure(ctx, cases)
+	samples, err := s.ranks(group[0].Ranks, len(w.cases)).Measure(ctx, w.cases)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -198,15 +198,9 @@ func (s *survey) measureWeft(ctx context.Context, group []*Result) error {
 		}
 		return nil
 	}
-	p.note(samples[calls:])
-	for _, r := range group {
-		r.Weft, r.Calls = append(r.Weft, micros(samples[0])), append(r.Calls, samples[0].Operations)
-		samples = samples[1:]
-		algorithms := r.planned()
-		for i := range algorithms {
-			algorithms[i].Weft = append(algorithms[i].Weft, micros(samples[i]))
-		}
-		samples = samples[len(algorithms):]
+	w.note(samples)
+	for i, r := range group {
+		r.Calls = append(r.Calls, samples[firsts[i]].Operations)
 	}
 	return nil
 }
