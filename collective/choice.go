@@ -80,6 +80,10 @@ func (c Choice) check() error {
 // long is where what goes over links begins to cost more than how often it goes.
 const long = 64<<10 + 1
 
+// few is up to how many ranks it takes longer to wait for one more round than to put to, or to hear
+// from, all of them at once.
+const few = 8
+
 // many is how many ranks it takes until the number of rounds counts for more than where the
 // data goes.
 const many = 64
@@ -90,8 +94,15 @@ var usual = []Choice{
 	{schedule.CollectiveBcast, 5, long, schedule.ScatterAllgather},
 	{schedule.CollectiveAllreduce, 0, long, schedule.Rabenseifner},
 	{schedule.CollectiveAllreduce, 3, long, schedule.Ring},
+	{schedule.CollectiveGather, 0, 0, schedule.Direct},
+	{schedule.CollectiveGather, few + 1, 0, schedule.Binomial},
 	{schedule.CollectiveGather, 0, long, schedule.Direct},
+	{schedule.CollectiveScatter, 0, 0, schedule.Direct},
+	{schedule.CollectiveScatter, few + 1, 0, schedule.Binomial},
 	{schedule.CollectiveScatter, 0, long, schedule.Direct},
+	{schedule.CollectiveAllgather, 3, 0, schedule.Direct},
+	{schedule.CollectiveAllgather, 3, 16 << 10, schedule.Bruck},
+	{schedule.CollectiveAllgather, few/2 + 1, 0, schedule.Bruck},
 	{schedule.CollectiveAllgather, 0, long, schedule.Ring},
 	{schedule.CollectiveReduceScatter, 3, long, schedule.Ring},
 
