@@ -97,6 +97,9 @@ func (e *Endpoint) lacking(op *Op) (Errno, string) {
 	if !kinds[op.Kind].atomic {
 		return 0, ""
 	}
+	if e.freesTwice(op) {
+		return Errno(syscall.ENOSYS), "an atomic with DeliveryComplete breaks the peer's memory on shm of libfabric 1.x; an OpFetch is complete when it is done there"
+	}
 	a, kind := op.Atomic, op.Kind
 	if kind == OpAtomicInject {
 		kind = OpAtomic
@@ -125,4 +128,18 @@ func (e *Endpoint) lacking(op *Op) (Errno, string) {
 			", not " + strconv.Itoa(values)
 	}
 	return 0, ""
+}
+
+// freesTwice says of an operation that both sides give its buffer of the target back, which has
+// it twice then: whatever of others is in one is written over by the next, such as the name
+// of a peer that introduces itself, and the target dies of SIGSEGV.
+func (e *Endpoint) freesTwice(op *Op) bool {
+	if op.Kind != OpAtomic || !olderThanTwo || core(e.provider) != "shm" {
+		return false
+	}
+	flags := op.Flags
+	if flags == 0 {
+		flags = e.sendFlags
+	}
+	return flags&DeliveryComplete != 0
 }

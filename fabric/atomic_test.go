@@ -27,3 +27,26 @@ func TestDataTypes(t *testing.T) {
 func TestMPITag(t *testing.T) {
 	require.EqualValues(t, 7<<32|0xfffffffe, fabric.MPITag(-2, 7))
 }
+
+// Whoever asks for an atomic that would break the target's memory hears what to ask for.
+func TestDeliveredAtomic(t *testing.T) {
+	for _, provider := range []string{"sockets", "tcp", "shm"} {
+		t.Run(provider, func(t *testing.T) {
+			a, b := stations(t, provider, fabric.Atomics)
+			memory, remote := shared(t, b, 8)
+			op := fabric.Op{
+				Kind: fabric.OpAtomic, Flags: fabric.DeliveryComplete, Peer: a.peer, Remote: remote, Buf: fabric.BytesOf([]uint64{3}),
+				Atomic: &fabric.Atomic{Type: fabric.TypeOf[uint64](), Operation: fabric.Sum},
+			}
+			done := a.post(t, b, op)
+			if provider == "shm" && fabric.LibraryVersion().Major == 1 {
+				require.ErrorIs(t, done.Err, fabric.ErrNotSupported)
+				require.ErrorContains(t, done.Err, "OpFetch")
+				return
+			}
+			require.NoError(t, done.Err)
+			require.NoError(t, a.await(t, b).Err)
+			require.Equal(t, fabric.BytesOf([]uint64{3}), memory)
+		})
+	}
+}

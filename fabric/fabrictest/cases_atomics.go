@@ -1,6 +1,7 @@
 package fabrictest
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 	"unsafe"
@@ -199,26 +200,43 @@ func (x *atoms[T]) update(t *trial, k fabric.OpKind, op fabric.AtomicOp, of func
 		// In two parts.
 		post.Buf, post.Vector = nil, [][]byte{fabric.BytesOf(here[:1]), fabric.BytesOf(here[1:])}
 	}
-	switch k {
-	case fabric.OpFetch:
+	if k == fabric.OpFetch {
 		with.Result = fabric.BytesOf(before)
-	case fabric.OpAtomic:
-		post.Flags = fabric.DeliveryComplete
 	}
-	x.a.must(t, post)
-	if k == fabric.OpAtomicInject {
-		t.until("effect of the atomic", func(try int) bool {
-			x.a.step(t, nil, try)
-			return slices.Equal(want, x.there[:count])
-		})
-	} else {
-		x.a.done(t)
-	}
+	x.a.change(t, post, func() bool { return slices.Equal(want, x.there[:count]) })
 	equal(t, want, x.there[:count])
 	equal(t, 77, x.there[count], "the value behind")
 	if k == fabric.OpFetch {
 		equal(t, there, before, "what was there")
 	}
+}
+
+// change posts an atomic operation, and returns when it is done at the target: when it says so, or
+// else when it can be seen there.
+func (s *station) change(t *trial, op fabric.Op, seen func() bool) {
+	t.Helper()
+	switch op.Kind {
+	case fabric.OpAtomic:
+		told := op
+		told.Flags = fabric.DeliveryComplete
+		if told = s.post(t, told); told.Err == nil {
+			s.done(t)
+			return
+		}
+		errorIs(t, told.Err, fabric.ErrNotSupported)
+		s.must(t, op)
+		s.done(t)
+	case fabric.OpAtomicInject:
+		s.must(t, op)
+	default:
+		s.must(t, op)
+		s.done(t)
+		return
+	}
+	t.until("effect of the atomic", func(try int) bool {
+		s.step(t, nil, try)
+		return seen()
+	})
 }
 
 // swap compares with values below, at and above what is there.
@@ -288,8 +306,6 @@ func wideTypes(t *trial) {
 				with := &fabric.Atomic{Type: kind, Operation: c.op}
 				post := fabric.Op{Kind: c.k, Peer: a.peer, Remote: remote, Atomic: with, Buf: other}
 				switch c.k {
-				case fabric.OpAtomic:
-					post.Flags = fabric.DeliveryComplete
 				case fabric.OpFetch:
 					post.Buf, with.Count, with.Result, want = nil, 1, result, one
 				case fabric.OpCompare:
@@ -297,8 +313,7 @@ func wideTypes(t *trial) {
 				}
 				copy(memory, one)
 				memory[size] = 77
-				a.must(t, post)
-				a.done(t)
+				a.change(t, post, func() bool { return bytes.Equal(want, memory[:size]) })
 				equal(t, want, memory[:size])
 				equal(t, 77, memory[size], "what is behind")
 				if c.k != fabric.OpAtomic {
