@@ -98,7 +98,7 @@ func (e *Endpoint) lacking(op *Op) (Errno, string) {
 		return 0, ""
 	}
 	if e.freesTwice(op) {
-		return Errno(syscall.ENOSYS), "an atomic with DeliveryComplete breaks the peer's memory on shm of libfabric 1.x; an OpFetch is complete when it is done there"
+		return Errno(syscall.ENOSYS), "an atomic with DeliveryComplete breaks the peer's memory on shm; an OpFetch is complete when it is done there"
 	}
 	a, kind := op.Atomic, op.Kind
 	if kind == OpAtomicInject {
@@ -134,7 +134,7 @@ func (e *Endpoint) lacking(op *Op) (Errno, string) {
 // it twice then: whatever of others is in one is written over by the next, such as the name
 // of a peer that introduces itself, and the target dies of SIGSEGV.
 func (e *Endpoint) freesTwice(op *Op) bool {
-	if op.Kind != OpAtomic || !olderThanTwo || core(e.provider) != "shm" {
+	if op.Kind != OpAtomic || core(e.provider) != "shm" {
 		return false
 	}
 	flags := op.Flags
