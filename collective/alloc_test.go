@@ -22,6 +22,7 @@ func TestSmallCallsDoNotAllocate(t *testing.T) {
 		ctx := deadline(t)
 		send, recv := [2][]int64{make([]int64, 16), make([]int64, 16)}, [2][]int64{make([]int64, 16), make([]int64, 16)}
 		sum, options := operator.Sum[int64](), []Option{WithAlgorithm(schedule.RecursiveDoubling)}
+		fanout := []Option{func(o *schedule.Options) { o.Fanout = 3 }}
 		kinds := map[string]func(rank int, c *comm.Comm) error{
 			"barrier":   func(_ int, c *comm.Comm) error { return Barrier(ctx, c) },
 			"bcast":     func(rank int, c *comm.Comm) error { return Bcast(ctx, c, recv[rank], 1) },
@@ -29,6 +30,7 @@ func TestSmallCallsDoNotAllocate(t *testing.T) {
 			"allreduce": func(rank int, c *comm.Comm) error { return Allreduce(ctx, c, send[rank], recv[rank], sum) },
 			"alltoall":  func(rank int, c *comm.Comm) error { return Alltoall(ctx, c, send[rank], recv[rank]) },
 			"by option": func(rank int, c *comm.Comm) error { return Allreduce(ctx, c, send[rank], recv[rank], sum, options...) },
+			"by fanout": func(rank int, c *comm.Comm) error { return Bcast(ctx, c, recv[rank], 1, fanout...) },
 		}
 		requireNoAllocations(t, worlds, 100, kinds)
 	})

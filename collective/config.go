@@ -197,7 +197,7 @@ func ParseChoice(text string) (Choice, error) {
 
 func checkAlgorithm(kind schedule.Collective, a schedule.Algorithm) error {
 	always := a == schedule.Default || a == schedule.Provider
-	if schedule.Has(kind, a) || always && len(schedule.Algorithms(kind)) > 0 {
+	if schedule.Has(kind, a) || always && schedule.Known(kind) {
 		return nil
 	}
 	return &ArgumentError{"algorithm", a.String(), fmt.Sprintf("one of %v, for %v", schedule.Algorithms(kind), kind)}

@@ -54,11 +54,8 @@ type operation struct {
 	flags     fabric.OpFlags
 	immediate uint32
 	stranded  *stranded
-	// twin is the write of nothing that tells of this one, or the write that this one tells
-	// of, until the first of them ends, with the error early; leads says which it is.
-	twin  *operation
-	early error
-	leads bool
+	// tells: what is written is told by a write of nothing behind it.
+	tells bool
 
 	// match is told of the end of a matchedReceive; withdrawn: it is not to be posted.
 	match     MatchHandler

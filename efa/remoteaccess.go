@@ -98,7 +98,15 @@ func (r *Reactor) access(op *operation, buf []byte, local *Exposure) error {
 
 // accessEnded is the end of a read or a write of a peer's memory.
 func (r *Reactor) accessEnded(op *operation, err error) {
-	c, accessor, stranded, twin := op.conn, op.accessor, op.stranded, op.twin
+	c, accessor, stranded := op.conn, op.accessor, op.stranded
+	if op.tells && err == nil && stranded == nil {
+		// A connection that is being closed still sends what it was given before.
+		if c.failure == nil && !c.over {
+			r.tellOf(op)
+			return
+		}
+		err = c.reachable("write")
+	}
 	switch {
 	case err != nil:
 		var failed *fabric.Error
@@ -110,22 +118,13 @@ func (r *Reactor) accessEnded(op *operation, err error) {
 		r.stats.Reads++
 		r.stats.BytesRead += uint64(len(op.buf))
 	default:
+		r.stats.Writes++
 		r.stats.BytesWritten += uint64(len(op.buf))
-		if !op.leads {
-			r.stats.Writes++
-		}
-	}
-	if op.early != nil {
-		err = op.early
 	}
 	r.freeOperation(op)
-	if twin != nil {
-		twin.twin, twin.early = nil, err
-	}
-	switch {
-	case stranded != nil:
+	if stranded != nil {
 		stranded.accessEnded()
-	case twin == nil:
+	} else {
 		accessor.Sent(Progress{r}, err)
 	}
 	r.releaseConn(c)
@@ -157,9 +156,7 @@ func (r *Reactor) giveUpAccesses(c *Conn) {
 		}
 		op.stranded = of[op.accessor]
 		op.stranded.accesses++
-		if op.twin == nil || !op.leads {
-			given = append(given, op)
-		}
+		given = append(given, op)
 	}
 	for _, op := range given {
 		why := "read"

@@ -1,7 +1,6 @@
 package efa
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -95,63 +94,5 @@ func TestWrite(t *testing.T) {
 		require.NoError(t, err)
 		closeBoth(t, from, to)
 		require.Error(t, write(&RemoteWrite{Src: data, To: e.Remote}))
-	})
-}
-
-// A write that is told of by another has one end, when both have ended, with the first error;
-// whoever gives it up is told once, and has the memory back after both.
-func TestToldWriteEndsOnce(t *testing.T) {
-	each(t, func(t *testing.T, b *bed) {
-		if b.Name != "fake" {
-			return
-		}
-		from, to := b.connect(t, Config{})
-		r := to.reactor
-		s := make(told, 3)
-		begin := func() (write, tells *operation) {
-			for _, op := range []**operation{&write, &tells} {
-				*op = r.newOperation(to, remoteAccess)
-				(*op).kind, (*op).accessor = fabric.OpWrite, s
-			}
-			write.leads, write.twin, tells.twin = true, tells, write
-			return write, tells
-		}
-		lost := errors.New("lost")
-		r.do(func() {
-			for _, failed := range []error{nil, lost} {
-				for _, order := range [][2]int{{0, 1}, {1, 0}} {
-					var ops [2]*operation
-					ops[0], ops[1] = begin()
-					writes := r.stats.Writes
-					r.accessEnded(ops[order[0]], failed)
-					require.Empty(t, s)
-					r.accessEnded(ops[order[1]], nil)
-					require.Len(t, s, 1)
-					require.Equal(t, failed, <-s)
-					if failed == nil {
-						require.Equal(t, writes+1, r.stats.Writes)
-					}
-				}
-			}
-			both, its := begin()
-			done, only := begin()
-			r.accessEnded(done, nil)
-			r.giveUpAccesses(to)
-			require.Len(t, s, 2)
-			var given *InFlightError
-			require.ErrorAs(t, <-s, &given)
-			require.ErrorAs(t, <-s, &given)
-			for _, op := range []*operation{its, only, both} {
-				select {
-				case <-given.Released:
-					t.Error("there are accesses still")
-				default:
-				}
-				r.accessEnded(op, nil)
-			}
-			<-given.Released
-			require.Empty(t, s)
-		})
-		closeBoth(t, from, to)
 	})
 }

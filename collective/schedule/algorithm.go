@@ -146,6 +146,9 @@ func Algorithms(c Collective) []Algorithm {
 	return all
 }
 
+// Known says whether there is such a collective.
+func Known(c Collective) bool { return c >= CollectiveBarrier && int(c) < len(ways) }
+
 // Has says whether an algorithm is one of [Algorithms]. It does not allocate.
 func Has(c Collective, a Algorithm) bool {
 	return int(c) < len(ways) && slices.ContainsFunc(ways[c], func(w way) bool { return w.algorithm == a })

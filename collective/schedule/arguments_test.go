@@ -192,6 +192,7 @@ func TestWhateverTheArguments(t *testing.T) {
 
 func TestHas(t *testing.T) {
 	for c := range schedule.Collective(len(schedule.Collectives()) + 2) {
+		require.Equal(t, slices.Contains(schedule.Collectives(), c), schedule.Known(c))
 		for a := range schedule.Provider + 2 {
 			require.Equal(t, slices.Contains(schedule.Algorithms(c), a), schedule.Has(c, a), "%v by %v", c, a)
 		}

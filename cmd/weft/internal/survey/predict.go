@@ -137,7 +137,7 @@ func (s *survey) calibrates(r *Result, algorithm string) bool {
 	crowded := r.Ranks > runtime.NumCPU()
 	switch r.Collective {
 	case schedule.CollectiveBarrier.String():
-		return crowded
+		return r.Ranks == 2 || crowded
 	case schedule.CollectiveBcast.String():
 		return r.Ranks == 2 && algorithm == schedule.Tree.String()
 	case schedule.CollectiveAllgather.String():
