@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -99,12 +100,11 @@ func TestToldWritesOfBrokenConnections(t *testing.T) {
 			for range writes {
 				_ = sent.waitFor(t) // lost, or not
 			}
-			closed := make(chan error, 2)
+			var closing sync.WaitGroup
 			for _, c := range []*Conn{from, to} {
-				go func() { closed <- c.Close() }()
+				closing.Go(func() { _ = c.Close() })
 			}
-			<-closed
-			<-closed
+			closing.Wait()
 			require.Zero(t, early.Load(), "of %d writes of which the peer heard", heard.Load())
 			to.reactor.do(func() { err = e.Close() })
 			require.NoError(t, err)
