@@ -24,10 +24,10 @@ const (
 	OpRead                            // fi_read and its forms: from Remote into Buf
 	OpWrite                           // fi_write and its forms: from Buf to Remote
 	OpWriteInject                     // fi_inject_write, fi_inject_writedata: no completion
-	OpAtomic                          // fi_atomic: Buf into Remote
+	OpAtomic                          // fi_atomic: Buf into Remote; on shm without DeliveryComplete
 	OpAtomicInject                    // fi_inject_atomic: no completion
-	OpFetch                           // fi_fetch_atomic: likewise, what was there into Atomic.Result
-	OpCompare                         // fi_compare_atomic: likewise, depending on Atomic.Compare
+	OpFetch                           // fi_fetch_atomic: as OpAtomic, what was there into Atomic.Result
+	OpCompare                         // fi_compare_atomic: as OpFetch, depending on Atomic.Compare
 
 	// OpRemoteWrite is the kind of a completion only: a peer wrote to this
 	// side's memory with an immediate.
