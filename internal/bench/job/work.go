@@ -62,8 +62,7 @@ func newWork(ctx context.Context, world *comm.Comm, c Case, kept []byte) (work, 
 }
 
 // memory is where the data of a case are: in an arena, if there is one, or in what a rank keeps
-// for all its cases. Which pages some memory has makes a difference of a fifth to what moving
-// it takes, so that cases are compared that have the same.
+// for all its cases, so that those are compared that have the same pages.
 type memory struct {
 	arena *fabric.Arena
 	all   []byte // of the arena, or what is kept

@@ -13,9 +13,9 @@ import (
 	"github.com/weft-go/weft/internal/bench"
 )
 
-// estimate takes the exchange of two ranks apart. What nothing says that was measured is how
-// much of a put is the work of its two ranks: that is taken to be what a put takes where they
-// follow each other, and the rest to be on its way. Where ranks share cores, what it takes to
+// estimate takes the barrier of two ranks apart, and what an exchange takes longer. What nothing
+// says that was measured is how much of a put is the work of its two ranks: that is taken to be what
+// a put takes where they follow each other, and the rest to be on its way. Where ranks share cores, what it takes to
 // go on with one, and by how much data is slower, is what makes a barrier and an exchange of
 // as many ranks take as long as they were measured to. How fast a rank moves data while the other
 // does not is known from a Bcast.
