@@ -132,7 +132,7 @@ func (e *Endpoint) lacking(op *Op) (Errno, string) {
 
 // freesTwice says of an operation that both sides give its buffer of the target back, which has
 // it twice then: whatever of others is in one is written over by the next, such as the name
-// of a peer that introduces itself, and the target dies of SIGSEGV.
+// of a peer that introduces itself, and the target can die of SIGSEGV.
 func (e *Endpoint) freesTwice(op *Op) bool {
 	if op.Kind != OpAtomic || core(e.provider) != "shm" {
 		return false
