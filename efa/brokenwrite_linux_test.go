@@ -96,7 +96,7 @@ func TestToldWritesOfBrokenConnections(t *testing.T) {
 			require.NoError(t, err)
 			least := int32(20 * (round + 1))
 			require.Eventually(t, func() bool { return heard.Load() >= least }, patience, time.Millisecond)
-			cutConnections(t, from.LocalAddr(), from.RemoteAddr(), to.LocalAddr(), to.RemoteAddr())
+			require.Positive(t, cutConnections(t, from.LocalAddr(), from.RemoteAddr(), to.LocalAddr(), to.RemoteAddr()))
 			for range writes {
 				_ = sent.waitFor(t) // lost, or not
 			}

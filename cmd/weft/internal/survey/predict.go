@@ -43,20 +43,18 @@ func (s *survey) estimate(around *Surroundings, bytes int) (cost.Network, error)
 	// A notice is a message.
 	n.Notice = duration((first.Message.Median() - n.LocalLatency.Seconds()*1e6) / 2)
 	// In an exchange each also copies: into its own place, and what is handed to the caller.
-	exchange, err := callOf(schedule.CollectiveAllgather, 2, short)
+	exchange, err := exchangeOf(short)
 	if err != nil {
 		return n, err
 	}
-	exchange.Algorithm = schedule.Direct
 	n, err = fit(n, exchange, first.Exchange.Median(), func(n *cost.Network, by float64) { n.Step = duration(by) })
 	if err != nil {
 		return n, err
 	}
 	// What the bytes take is what the exchange takes longer than without them.
-	if exchange, err = callOf(schedule.CollectiveAllgather, 2, p.Bytes); err != nil {
+	if exchange, err = exchangeOf(p.Bytes); err != nil {
 		return n, err
 	}
-	exchange.Algorithm = schedule.Direct
 	without, err := predict(n, exchange)
 	if err != nil {
 		return n, err
@@ -84,7 +82,7 @@ func (s *survey) estimate(around *Surroundings, bytes int) (cost.Network, error)
 	}
 	rounds.Algorithm = schedule.Bruck
 	n, err = fit(n, rounds, crowd.rounds(), func(n *cost.Network, by float64) { n.Look = duration(by) })
-	measured := crowd.exchanged(bytes)
+	measured := crowd.exchanged()
 	if err != nil || measured == 0 {
 		return n, err
 	}
@@ -96,6 +94,13 @@ func (s *survey) estimate(around *Surroundings, bytes int) (cost.Network, error)
 		n.LocalBandwidth = before.LocalBandwidth / (1 + by)
 		n.CopyRate, n.ReduceRate = before.CopyRate/(1+by), before.ReduceRate/(1+by)
 	})
+}
+
+// exchangeOf is a call in which two ranks put so many bytes to each other.
+func exchangeOf(bytes int) (schedule.Call, error) {
+	call, err := callOf(schedule.CollectiveAllgather, 2, bytes)
+	call.Algorithm = schedule.Direct
+	return call, err
 }
 
 // alone is how fast a rank moves data that the other waits for, in a Bcast.
@@ -143,7 +148,7 @@ func (s *survey) calibrates(r *Result, algorithm string) bool {
 	case schedule.CollectiveAllgather.String():
 		// By whatever algorithm, two ranks put to each other what they have.
 		exchange := slices.ContainsFunc(crowdExchanges, func(a schedule.Algorithm) bool { return a.String() == algorithm })
-		return r.Ranks == 2 || crowded && (exchange && r.around.Crowd.exchanged(r.Bytes) > 0 ||
+		return r.Ranks == 2 || crowded && (exchange && r.around.Crowd.exchanged() > 0 ||
 			r.Bytes == short && algorithm == schedule.Bruck.String())
 	}
 	return false
@@ -153,19 +158,13 @@ func (s *survey) calibrates(r *Result, algorithm string) bool {
 // exchange of little, in microseconds: the middle of the two, for who gets a core when differs.
 func (c *Crowd) rounds() float64 { return math.Sqrt(c.Barrier.Median() * c.Short.Median()) }
 
-// exchanged is what an exchange of so many bytes takes, in microseconds, or 0 if it was not
-// measured. How much of it is in a cache depends on whose data is wanted when: it is the middle
-// of the two ways. c may be nil.
-func (c *Crowd) exchanged(bytes int) float64 {
-	if c == nil {
+// exchanged is what an exchange takes, in microseconds, or 0 if none was measured. How much of it is
+// in a cache depends on whose data is wanted when: it is the middle of the two ways. c may be nil.
+func (c *Crowd) exchanged() float64 {
+	if c == nil || c.Exchange == nil {
 		return 0
 	}
-	for i := range c.Exchanges {
-		if c.Exchanges[i].Bytes == bytes {
-			return math.Sqrt(c.Exchanges[i].Direct.Median() * c.Exchanges[i].Bruck.Median())
-		}
-	}
-	return 0
+	return math.Sqrt(c.Exchange.Direct.Median() * c.Exchange.Bruck.Median())
 }
 
 // placements are ways to have ranks share cores, which the system does as it likes: all of those

@@ -99,7 +99,7 @@ func TestCrowdedMemory(t *testing.T) {
 				},
 				Crowd: &Crowd{
 					Barrier: Series{10}, Short: Series{10},
-					Exchanges: []Exchange{{Bytes: bytes, Direct: Series{exchange}, Bruck: Series{exchange}}},
+					Exchange: &Exchange{Bytes: bytes, Direct: Series{exchange}, Bruck: Series{exchange}},
 				},
 			},
 		}
@@ -117,7 +117,7 @@ func TestProbesHaveTheMemoryOfCalls(t *testing.T) {
 	for _, arena := range []bool{false, true} {
 		w := worksheet{arena: arena}
 		w.addNetwork([]Probe{{Bytes: short}, {Bytes: 1 << 20}}, 4, true)
-		w.addCrowd(&Crowd{Exchanges: make([]Exchange, 1)})
+		w.addCrowd(&Crowd{Exchange: &Exchange{}})
 		require.NotEmpty(t, w.cases)
 		for _, c := range w.cases {
 			require.Equal(t, arena, c.Arena, "%v", c)
@@ -166,7 +166,6 @@ func TestCalibratingCalls(t *testing.T) {
 	cores := runtime.NumCPU()
 	crowd := max(2*cores, 4)
 	s := &survey{}
-	around := &Surroundings{Crowd: &Crowd{Exchanges: []Exchange{{Bytes: 4096, Direct: Series{1}, Bruck: Series{1}}}}}
 	for _, one := range []struct {
 		collective, algorithm string
 		ranks, bytes          int
@@ -186,6 +185,10 @@ func TestCalibratingCalls(t *testing.T) {
 		{"allgather", "ring", crowd, 4096, false},
 		{"alltoall", "pairwise", 2, 4096, false},
 	} {
+		around := &Surroundings{Crowd: &Crowd{}}
+		if one.bytes > short {
+			around.Crowd.Exchange = &Exchange{Bytes: one.bytes, Direct: Series{1}, Bruck: Series{1}}
+		}
 		got := s.calibrates(&Result{Collective: one.collective, Ranks: one.ranks, Bytes: one.bytes, around: around}, one.algorithm)
 		require.Equal(t, one.want, got, "%+v", one)
 	}

@@ -70,8 +70,7 @@ func (w *worksheet) addNetwork(network []Probe, ranks int, simulate bool) {
 func (w *worksheet) addCrowd(crowd *Crowd) {
 	w.add(&crowd.Barrier, job.Case{Work: schedule.CollectiveBarrier.String(), Algorithm: schedule.Dissemination})
 	w.add(&crowd.Short, job.Case{Work: schedule.CollectiveAllgather.String(), Algorithm: schedule.Bruck, Bytes: short})
-	for i := range crowd.Exchanges {
-		e := &crowd.Exchanges[i]
+	if e := crowd.Exchange; e != nil {
 		w.add(&e.Direct, job.Case{Work: schedule.CollectiveAllgather.String(), Algorithm: crowdExchanges[0], Bytes: e.Bytes})
 		w.add(&e.Bruck, job.Case{Work: schedule.CollectiveAllgather.String(), Algorithm: crowdExchanges[1], Bytes: e.Bytes})
 	}
@@ -121,7 +120,7 @@ func (s *survey) newCrowd(ranks, bytes int) *Crowd {
 	crowd := &Crowd{}
 	exchange := job.Case{Work: schedule.CollectiveAllgather.String(), Bytes: bytes}
 	if bytes > short && (s.Memory == 0 || exchange.Memory(ranks) <= s.Memory) {
-		crowd.Exchanges = append(crowd.Exchanges, Exchange{Bytes: bytes})
+		crowd.Exchange = &Exchange{Bytes: bytes}
 	}
 	return crowd
 }
@@ -185,8 +184,8 @@ func (a *Surroundings) round(i int) *Surroundings {
 		return one
 	}
 	one.Crowd = &Crowd{Barrier: a.Crowd.Barrier.round(i), Short: a.Crowd.Short.round(i)}
-	for _, e := range a.Crowd.Exchanges {
-		one.Crowd.Exchanges = append(one.Crowd.Exchanges, Exchange{Bytes: e.Bytes, Direct: e.Direct.round(i), Bruck: e.Bruck.round(i)})
+	if e := a.Crowd.Exchange; e != nil {
+		one.Crowd.Exchange = &Exchange{Bytes: e.Bytes, Direct: e.Direct.round(i), Bruck: e.Bruck.round(i)}
 	}
 	return one
 }

@@ -70,11 +70,11 @@ type Surroundings struct {
 }
 
 // Crowd is how long a barrier of ranks that share cores takes, an exchange of a few bytes by
-// Bruck, and those of more.
+// Bruck, and one of more, if that was measured.
 type Crowd struct {
-	Barrier   Series     `json:"barrier_us"`
-	Short     Series     `json:"short_us"`
-	Exchanges []Exchange `json:"exchanges,omitempty"`
+	Barrier  Series    `json:"barrier_us"`
+	Short    Series    `json:"short_us"`
+	Exchange *Exchange `json:"exchange,omitempty"`
 }
 
 // Exchange is how long one of so many bytes takes: direct, where each puts to all at once,
