@@ -67,10 +67,11 @@ type inbox struct {
 
 // outbox is the cache of another rank, mapped, and the ring for what this one puts there.
 type outbox struct {
-	memory []byte
-	ring   []byte
-	sent   uint64
-	taken  uint64 // of these, as far as is known
+	memory  []byte
+	process *attachment // nil if this one cannot write there
+	ring    []byte
+	sent    uint64
+	taken   uint64 // of these, as far as is known
 }
 
 func wordAt(b []byte, offset int) *uint64 { return (*uint64)(unsafe.Pointer(&b[offset])) }
@@ -115,7 +116,7 @@ func (g *group) invite(p progress, rank int) {
 	g.members[rank].invited = true
 	n := comm.Notice{Tag: noticeTag(noticeShared, 0)}
 	n.ID, n.Length = g.cache.shared.name()
-	n.Remote.Key = g.near.cookie
+	n.Remote.Key, n.Remote.Address = g.near.cookie, g.cacheAddress()
 	if g.comm.Notify(p, rank, n) == nil {
 		g.near.inboxes = append(g.near.inboxes, inbox{rank: rank, ring: g.ringAt(g.cache.memory, rank)})
 		g.attend(p)
@@ -138,6 +139,7 @@ func (g *group) invited(p progress, source int, n comm.Notice) {
 		return
 	}
 	from.near = &outbox{memory: memory, ring: g.ringAt(memory, g.rank)}
+	from.near.attachTo(n.ID, n.Remote.Address, g.headerAt(), n.Remote.Key)
 	g.stats.Neighbours++
 	g.invite(p, source)
 }
@@ -161,10 +163,15 @@ func (o *outbox) stamp(entry []byte, word uint32) {
 	atomic.StoreUint64(wordAt(entry, 0), lap<<32|uint64(word))
 }
 
+// leaves says whether the word of a put can go to the ring of a rank.
+func (g *group) leaves(to *member, s *schedule.Step) bool {
+	return to.near != nil && s.Number < mostWordNumber && g.size <= mostWordSource
+}
+
 // leave puts to a rank whose cache is mapped, if there is room.
 func (g *group) leave(c *call, s *schedule.Step, src []byte, offset int) bool {
 	to := &g.members[s.Peer]
-	if to.near == nil || s.Number >= mostWordNumber || g.size > mostWordSource {
+	if !g.leaves(to, s) {
 		return false
 	}
 	entry := to.near.entry()
@@ -209,8 +216,8 @@ func (g *group) attend(p progress) {
 	case g.failure == nil:
 		wanted = g.next > g.released
 		for _, c := range g.calls {
-			// What larger calls wait for comes by the device.
-			if c != nil && !c.large {
+			// What others wait for comes by the device.
+			if c != nil && (!c.large || crossing(c.shape.Collective)) {
 				often = len(g.near.inboxes)
 			}
 		}
@@ -322,7 +329,7 @@ func (g *group) moveOutOf(rank int) error {
 	if m.near == nil {
 		return nil
 	}
-	memory := m.near.memory
+	memory, err := m.near.memory, m.near.detach()
 	m.near = nil
-	return unmapShared(memory)
+	return errors.Join(err, unmapShared(memory))
 }

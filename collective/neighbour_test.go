@@ -342,7 +342,8 @@ func TestSharedMemoryIsGivenBack(t *testing.T) {
 	})
 }
 
-// sharedMappings is how many mappings, and descriptors, the process has of shared caches.
+// sharedMappings is how many mappings, and descriptors, the process has of shared caches, and how many
+// descriptors of processes.
 func sharedMappings(t *testing.T) int {
 	maps, err := os.ReadFile("/proc/self/maps")
 	require.NoError(t, err)
@@ -350,7 +351,7 @@ func sharedMappings(t *testing.T) int {
 	all, err := os.ReadDir("/proc/self/fd")
 	require.NoError(t, err)
 	for _, fd := range all {
-		if to, err := os.Readlink("/proc/self/fd/" + fd.Name()); err == nil && strings.Contains(to, "memfd:"+sharedName) {
+		if to, err := os.Readlink("/proc/self/fd/" + fd.Name()); err == nil && (strings.Contains(to, "memfd:"+sharedName) || strings.Contains(to, "pidfd")) {
 			n++
 		}
 	}

@@ -48,10 +48,15 @@ func (g *group) put(p progress, c *call, s *schedule.Step) (wait bool, err error
 	if !c.large && g.leave(c, s, src, offset) {
 		return false, nil
 	}
+	target := remote
+	target.Address += uint64(offset)
+	if c.large && g.cross(c, s, src, target) {
+		return false, nil
+	}
 	if s.Action == schedule.Signal {
 		return unreachable(g.signal(p, c, s, remote))
 	}
-	remote.Address += uint64(offset)
+	remote = target
 	local := c.exposures[s.Src.Space]
 	if !g.hasWord(s, len(src)) {
 		return unreachable(g.putAndNotify(p, c, s, src, local, remote))

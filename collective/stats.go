@@ -13,6 +13,10 @@ type Stats struct {
 	// mapped here, so that what is put there is copied, and does not go by the device: on shm, all
 	// with which this rank has had something to do, but where the system forbids it.
 	Neighbours uint64
+	// CrossedBytes is what this rank has written to their processes itself, of calls too large
+	// for the cache: on shm, all that it has put but for a Bcast or a Scatter, if the system lets it
+	// (process_vm_writev).
+	CrossedBytes uint64
 }
 
 // CallStats count calls. Those that have begun, and neither ended well nor failed, are

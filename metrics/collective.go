@@ -35,6 +35,11 @@ var collectiveMetrics = []metric[collective.Stats]{
 		prometheus.GaugeValue, nil,
 		func(s *collective.Stats, tell func(float64, ...string)) { tell(float64(s.Neighbours)) },
 	},
+	{
+		"weft_collective_crossed_bytes_total", "What this rank has written to the processes of other ranks itself, by the system and not by the device.",
+		prometheus.CounterValue, nil,
+		func(s *collective.Stats, tell func(float64, ...string)) { tell(float64(s.CrossedBytes)) },
+	},
 }
 
 // NewCollectiveCollector collects the counts of a communicator's collective calls

@@ -151,6 +151,8 @@ func TestEveryCountOfCollectives(t *testing.T) {
 	}
 	s.Neighbours = next
 	next++
+	s.CrossedBytes = next
+	next++
 	c := newCollector(collectiveMetrics, nil, func() collective.Stats { return s })
 	requireEach(t, first, next, gather(t, c), nil)
 }
