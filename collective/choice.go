@@ -16,18 +16,14 @@ func (g *group) options(kind schedule.Collective, bytes, element int, commutativ
 	if o.Algorithm != schedule.Default && !commutative && !schedule.KeepsOrder(kind, o.Algorithm) {
 		o.Algorithm = schedule.Default
 	}
-	pieces := mostPieces
-	if kind == schedule.CollectiveAllgather || kind == schedule.CollectiveReduceScatter {
-		// The blocks of all ranks are cut.
-		pieces = max(min(pieces, schedule.MaxPieces/max(g.size, 1)), 1)
-	}
-	if chunk := max(g.config.Chunk/element, 1); bytes/element > chunk {
-		o.Chunk = max(chunk, (bytes/element-1)/pieces+1)
-	}
+	chunk := g.chunk(kind, o.Algorithm, bytes, element)
+	o.Chunk = chunk
 	if len(adjust) == 0 {
 		return o, nil
 	}
-	o = adjusted(o, adjust)
+	if o = adjusted(o, adjust); o.Chunk == chunk {
+		o.Chunk = g.chunk(kind, o.Algorithm, bytes, element)
+	}
 	// These follow from what the call is given, and not from how it is to be done.
 	o.InPlace, o.Commutative = false, commutative
 	if err := checkAlgorithm(kind, o.Algorithm); err != nil {
@@ -37,6 +33,28 @@ func (g *group) options(kind schedule.Collective, bytes, element int, commutativ
 		return o, &ArgumentError{"algorithm", o.Algorithm.String(), "another one, since the operator is not commutative"}
 	}
 	return o, nil
+}
+
+// chunk is in pieces of how many elements what a rank puts is cut, or 0. That has the next rank begin
+// earlier, along trees, and in rings over a network. Within a host, where who puts does the work, rings
+// and exchanges have all ranks at work in any case, and each piece is one more thing to be told of.
+func (g *group) chunk(kind schedule.Collective, algorithm schedule.Algorithm, bytes, element int) int {
+	chunk, pieces := max(g.config.Chunk/element, 1), mostPieces
+	switch kind {
+	case schedule.CollectiveBcast, schedule.CollectiveReduce:
+	default:
+		if g.sameHost && algorithm != schedule.ReduceBcast {
+			return 0
+		}
+	}
+	if bytes/element <= chunk {
+		return 0
+	}
+	if kind == schedule.CollectiveAllgather || kind == schedule.CollectiveReduceScatter {
+		// The blocks of all ranks are cut.
+		pieces = max(min(pieces, schedule.MaxPieces/max(g.size, 1)), 1)
+	}
+	return max(chunk, (bytes/element-1)/pieces+1)
 }
 
 // adjustable are for an Option, which is a function of the program: what it is given is allocated.
@@ -149,8 +167,8 @@ func (t table) choose(kind schedule.Collective, bytes int, commutative bool) sch
 
 // Options are those with which a call on so many ranks is planned, in which one rank gives so
 // many bytes to another, in elements of a size, where the communicator has this configuration
-// and the call has no option of its own. Errors: *ConfigError, *ArgumentError.
-func (c Config) Options(kind schedule.Collective, size, bytes, element int, commutative bool) (schedule.Options, error) {
+// and the call has no option of its own. sameHost is for shm. Errors: *ConfigError, *ArgumentError.
+func (c Config) Options(kind schedule.Collective, size, bytes, element int, commutative, sameHost bool) (schedule.Options, error) {
 	var o schedule.Options
 	if err := checkAlgorithm(kind, schedule.Default); err != nil {
 		return o, err
@@ -159,7 +177,7 @@ func (c Config) Options(kind schedule.Collective, size, bytes, element int, comm
 	if err != nil {
 		return o, err
 	}
-	g := group{size: size, config: c, table: newTable(c, size)}
+	g := group{size: size, sameHost: sameHost, config: c, table: newTable(c, size)}
 	o, err = g.options(kind, bytes, max(element, 1), commutative, nil)
 	if err != nil {
 		return o, err

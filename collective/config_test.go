@@ -91,21 +91,35 @@ func TestOptions(t *testing.T) {
 		{config: Config{Choices: mine}, kind: schedule.CollectiveAllreduce, size: 4, bytes: 100, want: schedule.Ring},
 		{config: Config{Choices: mine}, kind: schedule.CollectiveAllreduce, size: 4, bytes: large, ordered: true, want: schedule.ReduceBcast},
 	} {
-		got, err := c.config.Options(c.kind, c.size, c.bytes, 4, !c.ordered)
+		got, err := c.config.Options(c.kind, c.size, c.bytes, 4, !c.ordered, true)
 		require.NoError(t, err)
 		require.Equal(t, c.want, got.Algorithm, "%+v", c)
 		require.Equal(t, 2, got.Fanout)
 		require.Zero(t, got.Chunk)
 	}
-	_, err := Config{}.Options(0, 2, 8, 4, true)
+	_, err := Config{}.Options(0, 2, 8, 4, true, false)
 	var argument *ArgumentError
 	require.ErrorAs(t, err, &argument)
-	_, err = Config{Fanout: -1}.Options(schedule.CollectiveBcast, 2, 8, 4, true)
+	_, err = Config{Fanout: -1}.Options(schedule.CollectiveBcast, 2, 8, 4, true, false)
 	var config *ConfigError
 	require.ErrorAs(t, err, &config)
-	o, err := Config{Chunk: 1000}.Options(schedule.CollectiveBcast, 2, 2000, 4, true)
+	o, err := Config{Chunk: 1000}.Options(schedule.CollectiveBcast, 2, 2000, 4, true, true)
 	require.NoError(t, err)
 	require.Equal(t, 250, o.Chunk)
+	for sameHost, want := range map[bool]int{false: 250, true: 0} {
+		o, err := Config{Chunk: 1000}.Options(schedule.CollectiveAllgather, 2, 2000, 4, true, sameHost)
+		require.NoError(t, err)
+		require.Equal(t, want, o.Chunk)
+	}
+	// An option may take an algorithm by which pieces are handed on, and may say how long they are.
+	g := group{size: 2, sameHost: true, table: newTable(Config{}, 2), config: Config{Chunk: 1000, Fanout: 2}}
+	for want, adjust := range map[int][]Option{
+		0: {WithAlgorithm(schedule.Ring)}, 250: {WithAlgorithm(schedule.ReduceBcast)}, 7: {func(o *schedule.Options) { o.Chunk = 7 }},
+	} {
+		o, err := g.options(schedule.CollectiveAllreduce, 2000, 4, true, adjust)
+		require.NoError(t, err)
+		require.Equal(t, want, o.Chunk)
+	}
 	for _, line := range append(mine, usual...) {
 		got, err := ParseChoice(line.String())
 		require.NoError(t, err)
@@ -119,7 +133,7 @@ func TestOptionsHaveAPlan(t *testing.T) {
 		for _, size := range []int{2, 1000, 1025, 4096, schedule.MaxSize} {
 			for _, length := range []int{0, 1 << 16, 1<<16 + 1, 1<<24 + 7, 1 << 26} {
 				for _, chunk := range []int{0, 1000} {
-					o, err := Config{Chunk: chunk}.Options(kind, size, length, 1, true)
+					o, err := Config{Chunk: chunk}.Options(kind, size, length, 1, true, false)
 					require.NoError(t, err)
 					c := schedule.Call{Collective: kind, Size: size, Length: length, Options: o}
 					if kind == schedule.CollectiveBarrier {

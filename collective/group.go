@@ -23,6 +23,7 @@ const slots = 4
 type group struct {
 	comm       *comm.Comm
 	rank, size int
+	sameHost   bool // all ranks are on one, and whoever puts does the work: shm
 	config     Config
 	given      *Config // by Configure
 	table      table   // of the algorithms
@@ -175,7 +176,7 @@ func groupOf(c *comm.Comm, given *Config) (*group, error) {
 		_ = config.fill() // of nothing, that cannot fail
 	}
 	x, err := c.Extend(func(p progress, window int) comm.Extension {
-		g := &group{comm: c, rank: c.Rank(), size: c.Size(), config: config, given: given, table: newTable(config, c.Size()), window: window}
+		g := &group{comm: c, rank: c.Rank(), size: c.Size(), sameHost: c.Reactor().SameHost(), config: config, given: given, table: newTable(config, c.Size()), window: window}
 		g.introduction = introduce(&config)
 		g.windows.registered = c.Reactor().NeedsRegistration()
 		g.members = make([]member, g.size)
@@ -214,7 +215,7 @@ func (g *group) prepare(p progress) error {
 		return nil
 	}
 	var cache *block
-	if g.comm.Reactor().SameHost() && g.cacheSize() <= largestShared {
+	if g.sameHost && g.cacheSize() <= largestShared {
 		// Where the system does not give any, all goes by the device.
 		cache, _ = newSharedBlock(p, g.cacheSize())
 	}

@@ -35,6 +35,8 @@ type Config struct {
 	Memory int
 }
 
+const shm = "shm"
+
 // element is the size of what ranks give each other: float32, as in package job.
 const element = 4
 
@@ -52,9 +54,9 @@ func (c Config) sizesOf(kind schedule.Collective) []int {
 	return c.Sizes
 }
 
-// callOf is a call as weft makes it where nobody says how.
-func callOf(kind schedule.Collective, ranks, bytes int) (schedule.Call, error) {
-	o, err := collective.Config{}.Options(kind, ranks, bytes, element, true)
+// callOf is a call as weft makes it where nobody says how, on shm or not.
+func callOf(kind schedule.Collective, ranks, bytes int, shm bool) (schedule.Call, error) {
+	o, err := collective.Config{}.Options(kind, ranks, bytes, element, true, shm)
 	// The root's data stay where they are.
 	o.InPlace = kind == schedule.CollectiveBcast
 	return schedule.Call{Collective: kind, Size: ranks, Length: bytes / element, Options: o}, err
@@ -66,7 +68,7 @@ func (c Config) newResults() (results []*Result, ignored []job.Case, err error) 
 	for _, kind := range c.Collectives {
 		for _, ranks := range c.Ranks {
 			for _, bytes := range c.sizesOf(kind) {
-				call, err := callOf(kind, ranks, bytes)
+				call, err := callOf(kind, ranks, bytes, c.Provider == shm)
 				if err == nil {
 					err = call.Check()
 				}

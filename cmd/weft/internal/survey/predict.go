@@ -29,7 +29,7 @@ func (s *survey) estimate(around *Surroundings, bytes int) (cost.Network, error)
 	n := cost.Network{
 		LocalLatency: duration(signal - 2*work), LocalOverhead: duration(work), LocalReceive: duration(work),
 		// The provider that writes from process to process has the one that writes do it.
-		LocalByCore: s.Provider == "shm", Mapped: s.Provider == "shm",
+		LocalByCore: s.Provider == shm, Mapped: s.Provider == shm,
 		ReduceRate: rate(p.Bytes, p.Combine.Median()), CopyRate: rate(p.Bytes, p.Copy.Median()),
 		RanksPerNode: 2, CoresPerNode: runtime.NumCPU(),
 		Call: duration(empty), Slot: usual.Slot, Telling: usual.Telling, Handed: usual.Handed,
@@ -43,7 +43,7 @@ func (s *survey) estimate(around *Surroundings, bytes int) (cost.Network, error)
 	// A notice is a message.
 	n.Notice = duration((first.Message.Median() - n.LocalLatency.Seconds()*1e6) / 2)
 	// In an exchange each also copies: into its own place, and what is handed to the caller.
-	exchange, err := exchangeOf(short)
+	exchange, err := exchangeOf(short, n.Mapped)
 	if err != nil {
 		return n, err
 	}
@@ -52,7 +52,7 @@ func (s *survey) estimate(around *Surroundings, bytes int) (cost.Network, error)
 		return n, err
 	}
 	// What the bytes take is what the exchange takes longer than without them.
-	if exchange, err = exchangeOf(p.Bytes); err != nil {
+	if exchange, err = exchangeOf(p.Bytes, n.Mapped); err != nil {
 		return n, err
 	}
 	without, err := predict(n, exchange)
@@ -76,7 +76,7 @@ func (s *survey) estimate(around *Surroundings, bytes int) (cost.Network, error)
 	if crowd == nil {
 		return n, nil
 	}
-	rounds, err := callOf(schedule.CollectiveAllgather, ranks, short)
+	rounds, err := callOf(schedule.CollectiveAllgather, ranks, short, n.Mapped)
 	if err != nil {
 		return n, err
 	}
@@ -97,15 +97,15 @@ func (s *survey) estimate(around *Surroundings, bytes int) (cost.Network, error)
 }
 
 // exchangeOf is a call in which two ranks put so many bytes to each other.
-func exchangeOf(bytes int) (schedule.Call, error) {
-	call, err := callOf(schedule.CollectiveAllgather, 2, bytes)
+func exchangeOf(bytes int, shm bool) (schedule.Call, error) {
+	call, err := callOf(schedule.CollectiveAllgather, 2, bytes, shm)
 	call.Algorithm = schedule.Direct
 	return call, err
 }
 
 // alone is how fast a rank moves data that the other waits for, in a Bcast.
 func (s *survey) alone(n cost.Network, p *Probe) (float64, error) {
-	call, err := callOf(schedule.CollectiveBcast, 2, p.Bytes)
+	call, err := callOf(schedule.CollectiveBcast, 2, p.Bytes, n.Mapped)
 	if err != nil {
 		return 0, err
 	}
@@ -227,7 +227,7 @@ func predictPlaced(n cost.Network, call schedule.Call) (float64, error) {
 		}
 		return (ends[times][0] - ends[0][0]).Seconds() * 1e6 / times, nil
 	}
-	barrier, err := callOf(schedule.CollectiveBarrier, call.Size, 0)
+	barrier, err := callOf(schedule.CollectiveBarrier, call.Size, 0, n.Mapped)
 	if err != nil {
 		return 0, err
 	}
@@ -282,7 +282,7 @@ func (r *Result) predict(n cost.Network, algorithm string) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	call, err := callOf(kind, r.Ranks, r.Bytes)
+	call, err := callOf(kind, r.Ranks, r.Bytes, n.Mapped)
 	if err != nil {
 		return 0, err
 	}

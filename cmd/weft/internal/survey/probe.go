@@ -142,7 +142,7 @@ func (s *survey) bounds(r *Result) (Series, error) {
 	if err != nil {
 		return nil, err
 	}
-	call, err := callOf(kind, r.Ranks, r.Bytes)
+	call, err := callOf(kind, r.Ranks, r.Bytes, s.Provider == shm)
 	if err != nil {
 		return nil, err
 	}

@@ -78,7 +78,7 @@ func reckon(ctx context.Context, network cost.Network, r *Result) error {
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
-		call, err := callOf(kind, r.Ranks, r.Bytes)
+		call, err := callOf(kind, r.Ranks, r.Bytes, network.Mapped)
 		if err != nil {
 			return err
 		}

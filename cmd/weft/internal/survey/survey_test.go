@@ -150,7 +150,7 @@ func TestChoices(t *testing.T) {
 	}{
 		{2, 8, schedule.Direct}, {4, 8, schedule.Direct}, {4, 4096, schedule.Ring}, {7, 1 << 20, schedule.Ring}, {8, 8, schedule.Pairwise}, {99, 1 << 20, schedule.Pairwise},
 	} {
-		o, err := collective.Config{Choices: choices}.Options(allreduce, one.ranks, one.bytes, 4, true)
+		o, err := collective.Config{Choices: choices}.Options(allreduce, one.ranks, one.bytes, 4, true, false)
 		require.NoError(t, err)
 		require.Equal(t, one.want, o.Algorithm, "%+v", one)
 	}
@@ -203,7 +203,7 @@ func requireParsesBack(t *testing.T, choices []collective.Choice) {
 	}
 	require.Equal(t, choices, fromList)
 	t.Setenv(collective.Variable, strings.TrimSpace(list))
-	_, err = collective.Config{}.Options(schedule.CollectiveBcast, 2, 8, 4, true)
+	_, err = collective.Config{}.Options(schedule.CollectiveBcast, 2, 8, 4, true, false)
 	require.NoError(t, err)
 }
 
