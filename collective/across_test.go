@@ -9,6 +9,7 @@ import (
 	"github.com/weft-go/weft/collective/operator"
 	"github.com/weft-go/weft/collective/schedule"
 	"github.com/weft-go/weft/comm"
+	"github.com/weft-go/weft/efa"
 )
 
 // In large calls on shm ranks write to each other's processes, but where one has something for all
@@ -106,5 +107,59 @@ func TestLargeCallsCross(t *testing.T) {
 		more, moreDevice := crossed(worlds)
 		require.Equal(t, bytes, more)
 		require.Equal(t, device+size-1, moreDevice)
+	})
+}
+
+// A rank that has failed, and so looks at no ring, still says that it writes no more to memory of which
+// it was told there.
+func TestFailureIsHeardOfByRing(t *testing.T) {
+	const n = 200 << 10
+	onShm(t, func(t *testing.T) {
+		worlds, groups := neighbours(t, 2)
+		failed := errors.New("failed")
+		q, err := Igather(worlds[0], make([]byte, n), make([]byte, 2*n), 0)
+		require.NoError(t, err)
+		told := false
+		for !told {
+			groups[0].comm.Reactor().Do(func(progress) {
+				c := groups[0].active(groups[0].released)
+				told = c != nil && c.toldNear && c.told
+			})
+		}
+		groups[1].comm.Reactor().Do(func(p progress) {
+			require.Zero(t, groups[1].members[0].announced)
+			groups[1].fail(p, failed)
+		})
+		err = q.Wait(deadline(t))
+		var abort *AbortError
+		require.ErrorAs(t, err, &abort)
+		var still *efa.InFlightError
+		require.False(t, errors.As(err, &still), "%v", err)
+	})
+}
+
+// What a rank has to know by the device comes before what it finds in its ring.
+func TestNoticesInRingWaitForIntroduction(t *testing.T) {
+	onShm(t, func(t *testing.T) {
+		_, groups := neighbours(t, 2)
+		look := func(known bool) (found bool, number uint64) {
+			groups[1].comm.Reactor().Do(func(p progress) {
+				groups[1].members[0].known = known
+				for i := range groups[1].near.inboxes {
+					found = groups[1].takeIn(p, &groups[1].near.inboxes[i])
+				}
+				number = groups[1].members[0].announced
+			})
+			return found, number
+		}
+		groups[0].comm.Reactor().Do(func(progress) {
+			require.True(t, groups[0].notifyNear(1, []comm.Notice{{Tag: noticeTag(noticeReady, groups[0].next)}}))
+		})
+		found, number := look(false)
+		require.False(t, found)
+		require.Zero(t, number)
+		found, number = look(true)
+		require.True(t, found)
+		require.Equal(t, groups[0].next+1, number)
 	})
 }

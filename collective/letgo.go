@@ -32,6 +32,14 @@ func (c *call) fail(p progress, why error) {
 		c.group.parked = append(c.group.parked, c.window)
 		c.window = nil
 	}
+	if c.toldNear {
+		// Who has failed looks for nothing, and has to say that it writes no more.
+		for _, source := range c.planned.sources {
+			if c.group.members[source].lost == nil {
+				_ = c.group.comm.Notify(p, source, comm.Notice{Tag: noticeTag(noticeReady, c.number)})
+			}
+		}
+	}
 	if !c.settle(p) {
 		c.group.failed = append(c.group.failed, c)
 	}

@@ -23,7 +23,7 @@ import (
 // stamp is written last:
 //
 //	stamp  8 bytes: how often the ring has come to this entry, and below that the word
-//	offset 4: where data are to go in the cache, or releasedMark
+//	offset 4: where data are to go in the cache, or releasedMark or noticeMark
 //	length 4: of data
 //	data   48: what is short enough for that
 //
@@ -39,8 +39,10 @@ const (
 	// takenEvery.
 	ringSize   = entrySize * (1 + ringEntries)
 	takenEvery = ringEntries / 4
-	// releasedMark: the data are how many calls the writer has done.
+	// releasedMark: the data are how many calls the writer has done, and noticeMark: they are
+	// a notice.
 	releasedMark = 1<<32 - 1
+	noticeMark   = releasedMark - 1
 	// headerSize is that of what is before the rings: a cookie.
 	headerSize = entrySize
 )
@@ -127,7 +129,7 @@ func (g *group) invite(p progress, rank int) {
 // That rank is invited, too: if nothing is put from there, this one has to hear what is released.
 func (g *group) invited(p progress, source int, n comm.Notice) {
 	from := &g.members[source]
-	if from.near != nil || g.slot == 0 || !g.comm.Reactor().SameHost() {
+	if from.near != nil || g.slot == 0 || !g.sameHost {
 		return
 	}
 	memory, err := mapShared(n.ID, n.Length, g.cacheSize())
@@ -144,14 +146,19 @@ func (g *group) invited(p progress, source int, n comm.Notice) {
 	g.invite(p, source)
 }
 
-// entry is where the next entry goes, or nil if there is no room.
-func (o *outbox) entry() []byte {
-	if o.sent-o.taken >= ringEntries {
+// room is for how many entries there is room.
+func (o *outbox) room() int {
+	if o.sent-o.taken >= ringEntries-mostNotices {
 		// No more than was sent, whatever the reader says.
 		o.taken = min(atomic.LoadUint64(wordAt(o.ring, 0)), o.sent)
-		if o.sent-o.taken >= ringEntries {
-			return nil
-		}
+	}
+	return int(ringEntries - min(o.sent-o.taken, ringEntries))
+}
+
+// entry is where the next entry goes, or nil if there is no room.
+func (o *outbox) entry() []byte {
+	if o.room() == 0 {
+		return nil
 	}
 	return o.ring[entrySize*(1+o.sent%ringEntries):][:entrySize]
 }
@@ -206,6 +213,33 @@ func (g *group) tellNear(p progress, rank int) {
 	binary.LittleEndian.PutUint64(entry[entryData:], g.released)
 	m.near.stamp(entry, 0)
 	m.told = g.released + 1
+}
+
+// mostNotices is how many go together.
+const mostNotices = 2
+
+// notifyNear has a rank find notices, in their order, before it needs them, if its ring has room for all.
+func (g *group) notifyNear(rank int, notices []comm.Notice) bool {
+	m := &g.members[rank]
+	if m.near == nil || m.told == 0 || m.lost != nil || m.near.room() < len(notices) {
+		return false
+	}
+	for _, n := range notices {
+		entry := m.near.entry()
+		binary.LittleEndian.PutUint64(entry[8:], noticeMark)
+		for i, field := range [...]uint64{n.Tag, n.ID, n.Length, n.Remote.Address, n.Remote.Key} {
+			binary.LittleEndian.PutUint64(entry[entryData+8*i:], field)
+		}
+		m.near.stamp(entry, 0)
+	}
+	return true
+}
+
+func noticeIn(data []byte) (n comm.Notice) {
+	for i, field := range [...]*uint64{&n.Tag, &n.ID, &n.Length, &n.Remote.Address, &n.Remote.Key} {
+		*field = binary.LittleEndian.Uint64(data[8*i:])
+	}
+	return n
 }
 
 // attend has the reactor look at the rings while something may come that is waited for.
@@ -285,8 +319,15 @@ func (g *group) takeIn(p progress, in *inbox) bool {
 	// Once: its writer could still change it.
 	place := binary.LittleEndian.Uint64(entry[8:])
 	offset, length := int(place&releasedMark), int(place>>32)
+	if offset == noticeMark && !g.members[in.rank].known {
+		// What comes by the device has to be known before: see noticeReleased.
+		return false
+	}
 	var released uint64
+	var notice comm.Notice
 	switch {
+	case offset == noticeMark:
+		notice = noticeIn(entry[entryData:])
 	case offset == releasedMark:
 		released = binary.LittleEndian.Uint64(entry[entryData:])
 	case length > 0 && length <= mostData && offset+length <= g.reserved():
@@ -297,9 +338,14 @@ func (g *group) takeIn(p progress, in *inbox) bool {
 		atomic.StoreUint64(wordAt(in.ring, 0), in.taken)
 	}
 	// in is of no use from here on.
-	if offset == releasedMark {
+	switch {
+	case offset == releasedMark:
 		g.hearReleased(p, rank, released)
-	} else if int(word>>8%mostWordSource) == rank {
+	case offset == noticeMark:
+		if err := g.Notice(p, rank, notice); err != nil {
+			g.fail(p, err)
+		}
+	case int(word>>8%mostWordSource) == rank:
 		g.Written(p, word)
 	}
 	return true

@@ -26,9 +26,9 @@ type places struct {
 	// what the rank contributes.
 	own, inPlace bool
 	// direct: peers put to memory of the caller's, at target. told: they know that, so the
-	// caller has it back only when they are done with it.
-	direct, told bool
-	target       fabric.Remote
+	// caller has it back only when they are done with it. toldNear: some may not have looked yet.
+	direct, told, toldNear bool
+	target                 fabric.Remote
 }
 
 // leastDirect is how long a result has to be for others to put it to the caller's memory:
@@ -190,6 +190,8 @@ func (g *group) openInput(p progress, c *call) (err error) {
 // tellReady tells a rank that puts to this one where that goes.
 func (g *group) tellReady(p progress, c *call, source int) {
 	from, fingerprint := c.opened(source)
+	var all [mostNotices]comm.Notice
+	notices := all[:1]
 	n := comm.Notice{Tag: noticeTag(noticeReady, c.number), ID: fingerprint}
 	switch {
 	case c.direct:
@@ -197,7 +199,8 @@ func (g *group) tellReady(p progress, c *call, source int) {
 		n.Remote.Address += uint64(from)
 		c.told = true
 		if c.window != nil {
-			_ = g.comm.Notify(p, source, comm.Notice{Tag: noticeTag(noticeScratch, c.number), Remote: c.window.at(0)})
+			notices = all[:2]
+			notices[0] = comm.Notice{Tag: noticeTag(noticeScratch, c.number), Remote: c.window.at(0)}
 		}
 	case c.window != nil:
 		n.Remote = c.window.at(from)
@@ -205,8 +208,17 @@ func (g *group) tellReady(p progress, c *call, source int) {
 			n.Length = uint64(aligned(len(c.output)) - from)
 		}
 	}
-	// If it cannot be sent, the rank is lost, and this one hears of that.
-	if err := g.comm.Notify(p, source, n); err == nil && c.direct {
+	notices[len(notices)-1] = n
+	told := g.notifyNear(source, notices)
+	if told {
+		c.toldNear = true
+	} else {
+		for _, n := range notices {
+			// If it cannot be sent, the rank is lost, and this one hears of that.
+			told = g.comm.Notify(p, source, n) == nil
+		}
+	}
+	if told && c.direct {
 		g.members[source].shown = c.number + 1
 	}
 }
