@@ -3,6 +3,7 @@ package collective
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"os"
 	"os/exec"
 	"testing"
@@ -67,4 +68,21 @@ func TestOthersAreNotAttached(t *testing.T) {
 	require.Error(t, other.Wait())
 	require.ErrorIs(t, a.write(at, memory), errEnded)
 	require.NoError(t, a.close())
+}
+
+func BenchmarkAttachment(b *testing.B) {
+	for _, n := range []int{8, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20} {
+		b.Run(fmt.Sprintf("%dKi", n>>10), func(b *testing.B) {
+			memory, data := make([]byte, n), make([]byte, n)
+			a, err := attachmentOf(os.Getpid())
+			require.NoError(b, err)
+			b.SetBytes(int64(n))
+			for b.Loop() {
+				if err := a.write(uint64(address(memory)), data); err != nil {
+					b.Fatal(err)
+				}
+			}
+			require.NoError(b, a.close())
+		})
+	}
 }
