@@ -91,7 +91,7 @@ func (r *run) add(call schedule.Call, element, nth int) error {
 			}
 			me.steps = append(me.steps, step{
 				action: s.Action, peer: int32(s.Peer), number: int32(first + s.Number),
-				bytes: float64(s.Dst.Length) * float64(element),
+				bytes: float64(s.Dst.Length) * float64(element), fetch: large && r.fetches(call.Collective),
 			})
 		}
 		if releases {
@@ -109,6 +109,12 @@ func (r *run) add(call schedule.Call, element, nth int) error {
 		me.steps = append(me.steps, step{action: ended})
 	}
 	return nil
+}
+
+// fetches says whether it is the ranks that are put to in a large call of a node that move the data:
+// where one has something for all others, they do so at the same time.
+func (r *run) fetches(kind schedule.Collective) bool {
+	return r.Mapped && r.LocalByCore && (kind == schedule.CollectiveBcast || kind == schedule.CollectiveScatter)
 }
 
 // hands says whether a rank copies a result to the caller. The ranks of a large call combine

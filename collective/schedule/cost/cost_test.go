@@ -190,6 +190,29 @@ func TestSharing(t *testing.T) {
 	requireCost(t, 3*beta*bytes, exchange, local)
 }
 
+// Where ranks have their memory from each other, the data of one go to all others at the same time.
+func TestFetching(t *testing.T) {
+	const bytes = 100
+	scatter := callOf(schedule.CollectiveScatter, schedule.Direct, 4, bytes)
+	local := cost.Network{LocalLatency: alpha, LocalBandwidth: 1e9 / beta, LocalByCore: true, RanksPerNode: 4, CoresPerNode: 4, Slot: 1}
+	// That they are ready goes before.
+	requireCost(t, 2*alpha+3*beta*bytes, scatter, local)
+	local.Mapped = true
+	requireCost(t, 2*alpha+beta*bytes, scatter, local)
+	// The rank that puts copies what it keeps meanwhile.
+	local.CopyRate = 1e9 / beta
+	requireCost(t, 2*alpha+beta*bytes, scatter, local)
+	local.CopyRate, local.LocalAlone = 0, 2*local.LocalBandwidth
+	requireCost(t, 2*alpha+beta*bytes/2, callOf(schedule.CollectiveScatter, schedule.Direct, 2, bytes), local)
+	local.LocalAlone, local.CoresPerNode = 0, 2
+	requireCost(t, 2*alpha+2*beta*bytes, scatter, local)
+	// What others put to one they put at the same time anyway.
+	requireCost(t, 2*alpha+2*beta*bytes, callOf(schedule.CollectiveGather, schedule.Direct, 4, bytes), local)
+	// What is ready all the time is written.
+	local.Slot = 4 * bytes
+	requireCost(t, alpha+3*beta*bytes, scatter, local)
+}
+
 // calls are all algorithms of all collectives for so many ranks and about so many units.
 func calls(size, units int) []schedule.Call {
 	var all []schedule.Call

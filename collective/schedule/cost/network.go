@@ -59,7 +59,9 @@ type Network struct {
 	// that does to take it in. To another node it is a put without data.
 	Notice time.Duration
 	// Mapped says that the ranks of a node write to each other's memory: that a call is done they
-	// tell each other as they put, and only that they are ready for one takes a Notice.
+	// tell each other as they put, and only that they are ready for one takes a Notice. With
+	// LocalByCore, and of a Bcast or a Scatter larger than Slot, the rank that is put to moves the
+	// data, when it waits for them.
 	Mapped bool
 	// Slot is how many bytes of a call, of its Output and Scratch together, ranks have ready
 	// for each other all the time. Whoever is put to in a longer one says that it is ready,

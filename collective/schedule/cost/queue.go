@@ -12,6 +12,7 @@ type event struct {
 	core  bool // it is a core that goes on, and rank its number
 	local bool
 	loud  bool // a notice follows it
+	fetch bool // its peer moves it
 }
 
 // queue has events, the earliest first.

@@ -19,6 +19,7 @@ type run struct {
 	nodes   []node
 	queue   queue
 	there   map[uint64]float64 // when what a rank awaits, or will, was there
+	fetched map[uint64]event   // what of that the rank has to move
 	// numbers is how many numbers a call has for what goes from one rank to another.
 	numbers int
 	// released has, by call in a row, the ranks from which each hears when they are done with
@@ -72,11 +73,13 @@ type step struct {
 	bytes  float64 // of Dst
 	// notice: it is one that costs Network.Notice.
 	notice bool
+	// fetch: it is the peer that moves what is put.
+	fetch bool
 }
 
 func newRun(size, first, ranks int, network Network) *run {
 	perNode := network.RanksPerNode
-	r := &run{Network: network, size: size, first: first, ranks: make([]rank, ranks), there: map[uint64]float64{}}
+	r := &run{Network: network, size: size, first: first, ranks: make([]rank, ranks), there: map[uint64]float64{}, fetched: map[uint64]event{}}
 	r.nodes = make([]node, (ranks-1)/perNode+1)
 	for i := range r.nodes {
 		r.nodes[i].links = make([]port, min(network.LinksPerNode, perNode))
@@ -146,7 +149,7 @@ func (r *run) resume(i int, at float64) bool {
 		s := &me.steps[me.next]
 		switch s.action {
 		case schedule.Put, schedule.Signal:
-			if r.movesAlone(i, s) && !r.move(i, s) {
+			if r.moves(i, s) && !r.move(i, s.bytes) {
 				continue
 			}
 			r.begin(i, s)
@@ -161,8 +164,15 @@ func (r *run) resume(i int, at float64) bool {
 				me.goes = at
 				return true
 			}
-			delete(r.there, key)
 			me.now = max(me.now, at)
+			if e, is := r.fetched[key]; is {
+				if !r.move(i, e.bytes) {
+					continue
+				}
+				delete(r.fetched, key)
+				r.settle(e, me.now)
+			}
+			delete(r.there, key)
 			receive := r.Receive
 			if r.local(i, int(s.peer)) {
 				receive = r.LocalReceive
@@ -202,17 +212,22 @@ func (r *run) resume(i int, at float64) bool {
 // busy has a rank do something that takes so long.
 func (r *run) busy(i int, takes float64) { r.ranks[i].now += takes }
 
-// pieces is in how many a put is moved that may be faster while no other rank moves any.
+// pieces is in how many data are moved that may move faster while no other rank moves any.
 const pieces = 8
 
-// movesAlone says whether it is different for a put if others move data as well.
-func (r *run) movesAlone(i int, s *step) bool {
-	return r.LocalByCore && r.LocalAlone > 0 && s.bytes > 0 && r.local(i, int(s.peer))
+// moves says whether the rank that puts moves the data.
+func (r *run) moves(i int, s *step) bool {
+	return r.LocalByCore && !s.fetch && s.bytes > 0 && r.local(i, int(s.peer))
 }
 
-// move has a rank move a piece of what it puts, and says whether that was the last.
-func (r *run) move(i int, s *step) bool {
+// move has a rank move a piece, or all if that makes no difference, and says whether that was the last.
+func (r *run) move(i int, bytes float64) bool {
 	me := &r.ranks[i]
+	if r.LocalAlone == 0 {
+		r.busy(i, seconds(bytes/r.LocalBandwidth))
+		me.moves = me.now
+		return true
+	}
 	start, bandwidth := me.now, r.LocalAlone
 	first := i - i%r.RanksPerNode
 	for j := first; j < min(first+r.RanksPerNode, len(r.ranks)); j++ {
@@ -221,7 +236,7 @@ func (r *run) move(i int, s *step) bool {
 			break
 		}
 	}
-	r.busy(i, seconds(s.bytes/pieces/bandwidth))
+	r.busy(i, seconds(bytes/pieces/bandwidth))
 	me.moves = me.now
 	me.moved = (me.moved + 1) % pieces
 	return me.moved == 0
@@ -239,7 +254,7 @@ func (r *run) begin(i int, s *step) {
 	to := (peer - r.first + r.size) % len(r.ranks)
 	from, far := r.counterpart(r.first+i, peer, r.first+to)
 	e := event{
-		rank: int32(to), put: true, key: awaitKey(to, from, int(s.number)), bytes: s.bytes, local: local, loud: loud, from: int32(i),
+		rank: int32(to), put: true, key: awaitKey(to, from, int(s.number)), bytes: s.bytes, local: local, loud: loud, fetch: local && s.fetch && s.bytes > 0, from: int32(i),
 		order: uint64(to%r.RanksPerNode)<<40 | uint64(far)<<20 | uint64(s.number),
 	}
 	if !local {
@@ -263,9 +278,6 @@ func (r *run) begin(i int, s *step) {
 	}
 	if r.LocalByCore {
 		r.busy(i, float64(overhead))
-		if !r.movesAlone(i, s) {
-			r.busy(i, seconds(s.bytes/r.LocalBandwidth))
-		}
 		e.at = me.now + float64(r.LocalLatency)
 		r.queue.push(e)
 		return
@@ -327,6 +339,15 @@ func (r *run) arrive(e event) {
 	if to.waits == e.key {
 		r.ready(int(e.rank), at)
 	}
+	if e.fetch {
+		r.fetched[e.key] = e
+		return
+	}
+	r.settle(e, known)
+}
+
+// settle notes that what was put is known to be there.
+func (r *run) settle(e event, known float64) {
 	from := &r.ranks[e.from]
 	from.settled = max(from.settled, known)
 	from.under--

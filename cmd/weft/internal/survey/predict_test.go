@@ -16,8 +16,8 @@ func TestPredictions(t *testing.T) {
 	network := []Probe{
 		{Bytes: short, Message: same(2), Combine: same(0.01), Copy: same(0.01), Exchange: same(4), Barrier: same(3.5), Empty: same(0.5), Stream: same(1.5)},
 		// Copied at 10 GB/s and put at 5: one copy, for what others put is where it belongs, two
-		// notices that that is ready, and three pieces more.
-		{Bytes: 1e6, Message: same(202), Combine: same(200), Copy: same(100), Exchange: same(3.5 + 0.5 + 100 + 2 + 5 + 200)},
+		// notices that that is ready.
+		{Bytes: 1e6, Message: same(202), Combine: same(200), Copy: same(100), Exchange: same(3.5 + 0.5 + 100 + 2 + 200)},
 	}
 	s := &survey{Config: Config{Provider: "shm"}, report: &Report{Network: network}}
 	around := &Surroundings{Ranks: 2, Network: network}
@@ -31,7 +31,7 @@ func TestPredictions(t *testing.T) {
 	require.InDelta(t, 3.5, predicted(&Result{Collective: "barrier", Ranks: 2}, "dissemination"), 0.01)
 	require.InDelta(t, 4.5, predicted(&Result{Collective: "alltoall", Ranks: 2, Bytes: short}, "pairwise"), 0.01, "each copies its own before it puts")
 	r := &Result{Collective: "allgather", Ranks: 2, Bytes: 1e6}
-	require.InDelta(t, 310.5, predicted(r, "direct"), 1)
+	require.InDelta(t, 306, predicted(r, "direct"), 1)
 	// Among more ranks it is as two of them find it.
 	e, err := s.estimate(&Surroundings{Ranks: 4, Network: network}, 1e6)
 	require.NoError(t, err)
@@ -108,8 +108,7 @@ func TestCrowdedMemory(t *testing.T) {
 	}
 	const slow, slower = 300e3, 900e3
 	require.InEpsilon(t, 3, predicted("allgather", "ring", slower)/predicted("allgather", "ring", slow), 0.1)
-	require.InEpsilon(t, float64(ranks-1)*4000, predicted("scatter", "direct", slow), 0.1)
-	require.InEpsilon(t, 1, predicted("scatter", "direct", slower)/predicted("scatter", "direct", slow), 0.01)
+	require.InEpsilon(t, 3, predicted("scatter", "direct", slower)/predicted("scatter", "direct", slow), 0.1, "they fetch at the same time")
 }
 
 // What is found out about the network is about memory of the kind that calls use.
