@@ -4,14 +4,16 @@ import (
 	"encoding/binary"
 
 	"github.com/weft-go/weft/collective/schedule"
-	"github.com/weft-go/weft/fabric"
+	"github.com/weft-go/weft/internal/cachedcopy"
 )
 
-// In a large call, who puts to a rank whose cache is mapped writes to that process itself, where
-// the system lets it, and leaves the word in the ring behind the cache. shm would have the other
-// one copy, when it looks: the root of a Gather all that comes, one block after the other, and
-// meanwhile who has something else for it would spin for a lock, as would the others for theirs.
-// So 16 MiB on four ranks took half as long again, and a Reduce on two ranks twice as long.
+// In a large call, who puts to a rank whose cache is mapped does the work, and leaves the word in
+// the ring behind the cache: it copies to the window of the call, if that is mapped, and otherwise, for
+// memory that is the program's, writes to the other process, where the system lets it. shm would have
+// the other one copy, when it looks: the root of a Gather all that comes, one block after the other, and
+// meanwhile who has something else for it would spin for a lock, as would the others for theirs. And
+// it is the kernel that copies then, page by page: 1 MiB of
+// Go's memory takes as long as three or four copies of it.
 // What follows from a call is the same as with the device: see letgo.go.
 
 // crossing says whether the ranks that put write to the other process. Where one has something for all
@@ -20,17 +22,23 @@ func crossing(kind schedule.Collective) bool {
 	return kind != schedule.CollectiveBcast && kind != schedule.CollectiveScatter
 }
 
-// cross puts to a rank by writing to its process, if that can be.
-func (g *group) cross(c *call, s *schedule.Step, src []byte, to fabric.Remote) bool {
+// cross puts to a rank without the device, if that can be.
+func (g *group) cross(c *call, s *schedule.Step, src []byte, to place) bool {
 	m := &g.members[s.Peer]
-	if !crossing(c.shape.Collective) || !g.leaves(m, s) || m.near.process == nil {
+	if !g.leaves(m, s) {
+		return false
+	}
+	mapped := to.window.at(to.Address, len(src))
+	if mapped == nil && (!crossing(c.shape.Collective) || m.near.process == nil) {
 		return false
 	}
 	entry := m.near.entry()
 	if entry == nil {
 		return false
 	}
-	if err := m.near.process.write(to.Address, src); err != nil {
+	if mapped != nil {
+		cachedcopy.Copy(mapped, src)
+	} else if err := m.near.process.write(to.Address, src); err != nil {
 		// The device says what is wrong, or can do better: nobody was told of anything yet.
 		_ = m.near.detach()
 		return false
@@ -39,6 +47,28 @@ func (g *group) cross(c *call, s *schedule.Step, src []byte, to fabric.Remote) b
 	m.near.stamp(entry, wordOf(c.number, g.rank, s.Number, g.released))
 	g.worded(s)
 	g.stats.CrossedBytes += uint64(len(src))
+	return true
+}
+
+// mostCopied is how long a result is at most for others to copy it to a window, from where it is copied
+// to the caller, where they could write to the process. What is longer does not stay near the core in
+// between.
+const mostCopied = 256 << 10
+
+// copiesTo says whether others had better copy a result to a window.
+func (g *group) copiesTo(c *call, output []byte) bool {
+	most := mostCopied
+	if !crossing(c.shape.Collective) {
+		most = largestWindow
+	}
+	if len(output) > most || !g.windows.shares(len(output)) {
+		return false
+	}
+	for _, source := range c.planned.sources {
+		if g.members[source].near == nil {
+			return false
+		}
+	}
 	return true
 }
 

@@ -146,7 +146,7 @@ func (g *group) begin(p progress, c *call) {
 		case m.lost != nil:
 		case c.large:
 			if m.told == 0 {
-				// It does not know the window.
+				// It does not know where words go.
 				g.tell(p, source)
 			}
 			g.tellReady(p, c, source)
@@ -226,6 +226,7 @@ func (g *group) finish(p progress, c *call) {
 	if c.window != nil {
 		err = g.windows.give(c.window)
 		c.window = nil
+		g.tellEnded(p)
 	}
 	number, planned := c.number, c.planned
 	g.calls[number%slots] = nil

@@ -193,6 +193,7 @@ func groupOf(c *comm.Comm, given *Config) (*group, error) {
 			}
 		}
 		g.slot = config.CachePages * pageSize / slots &^ (alignment - 1)
+		g.windows.shareable = g.sameHost && g.slot > 0
 		if g.size > mostWordSource {
 			g.window = -1
 		}

@@ -15,6 +15,9 @@ type block struct {
 	shared   *shared
 	exposure *efa.Exposure
 	memory   []byte
+	// name is what other processes map a window by, or 0, and named are the ranks that know it.
+	name  windowName
+	named arrivalSet
 }
 
 func newBlock(p progress, size int) (*block, error) {
@@ -58,7 +61,7 @@ var sharedBlocks, sharedBytes atomic.Int64
 var errTooManyShared = errors.New("collective: too many shared blocks")
 
 // SharedMemory is how many bytes of shared memory the process has for the caches of its
-// communicators, on shm; what other ranks have, and this one has mapped, is theirs. It is 0 when
+// communicators and for their calls, on shm; what other ranks have, and this one has mapped, is theirs. It is 0 when
 // they are closed on all ranks. It is not part of fabric.MemoryInUse. Any goroutine may call it.
 func SharedMemory() int64 { return sharedBytes.Load() }
 
@@ -93,6 +96,9 @@ type windows struct {
 	spare []*block // the oldest first
 	// registered: the device pins what it registers, and knows nothing of pages otherwise.
 	registered bool
+	// shareable: other processes map them.
+	shareable bool
+	ended     []*block // of which those that have mapped them are to be told
 }
 
 const (
@@ -116,22 +122,37 @@ func (w *windows) take(p progress, n int) (*block, error) {
 	if size > mostSmall && !w.registered {
 		size = max(size, leastLarge)
 	}
+	best := -1
 	for i, b := range w.spare {
-		if len(b.memory) == size {
-			w.spare = slices.Delete(w.spare, i, i+1)
-			return b, nil
+		// A shared one costs more to have anew than its size is worth.
+		if b.room() == size || b.name != 0 && b.room() > size && (best < 0 || b.room() < w.spare[best].room()) {
+			best = i
+			if b.room() == size {
+				break
+			}
 		}
+	}
+	if best >= 0 {
+		b := w.spare[best]
+		w.spare = slices.Delete(w.spare, best, best+1)
+		return b, nil
 	}
 	// What would not be kept beside it is not there while it is used, either.
 	if err := w.trim(size); err != nil {
 		return nil, err
+	}
+	if w.shares(size) {
+		if b, err := newSharedWindow(p, size); err == nil {
+			return b, nil
+		}
+		// The system has none, or does not want it to be shared.
 	}
 	return newBlock(p, size)
 }
 
 // give gives a block back to which nothing is on its way.
 func (w *windows) give(b *block) error {
-	err := w.trim(len(b.memory))
+	err := w.trim(b.room())
 	w.spare = append(w.spare, b)
 	return err
 }
@@ -144,16 +165,19 @@ func (w *windows) trim(size int) error {
 	for len(w.spare) > 0 {
 		largest := size
 		for _, b := range w.spare {
-			largest = max(largest, len(b.memory))
+			largest = max(largest, b.room())
 		}
 		if len(w.spare) < mostSpare && w.bytes()+size-largest <= spareBytes {
 			return err
 		}
 		oldest := 0
-		if len(w.spare) > 1 && len(w.spare[0].memory) == largest {
+		if len(w.spare) > 1 && w.spare[0].room() == largest {
 			oldest = 1
 		}
 		err = errors.Join(err, w.spare[oldest].close())
+		if w.spare[oldest].name != 0 {
+			w.ended = append(w.ended, w.spare[oldest])
+		}
 		w.spare = slices.Delete(w.spare, oldest, oldest+1)
 	}
 	return err
@@ -162,7 +186,7 @@ func (w *windows) trim(size int) error {
 // bytes is how many the spare blocks have together.
 func (w *windows) bytes() (n int) {
 	for _, b := range w.spare {
-		n += len(b.memory)
+		n += b.room()
 	}
 	return n
 }
@@ -172,6 +196,7 @@ func (w *windows) close() error {
 	for _, b := range w.spare {
 		err = errors.Join(err, b.close())
 	}
-	w.spare = nil
+	// Those that have mapped them have closed, too, or are about to.
+	w.spare, w.ended = nil, nil
 	return err
 }

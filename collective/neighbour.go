@@ -69,7 +69,10 @@ type inbox struct {
 
 // outbox is the cache of another rank, mapped, and the ring for what this one puts there.
 type outbox struct {
+	owner   uint64 // the process
+	cookie  uint64
 	memory  []byte
+	windows []*mapping
 	process *attachment // nil if this one cannot write there
 	ring    []byte
 	sent    uint64
@@ -140,7 +143,7 @@ func (g *group) invited(p progress, source int, n comm.Notice) {
 		_ = unmapShared(memory)
 		return
 	}
-	from.near = &outbox{memory: memory, ring: g.ringAt(memory, g.rank)}
+	from.near = &outbox{owner: n.ID, cookie: n.Remote.Key, memory: memory, ring: g.ringAt(memory, g.rank)}
 	from.near.attachTo(n.ID, n.Remote.Address, g.headerAt(), n.Remote.Key)
 	g.stats.Neighbours++
 	g.invite(p, source)
@@ -219,27 +222,34 @@ func (g *group) tellNear(p progress, rank int) {
 const mostNotices = 2
 
 // notifyNear has a rank find notices, in their order, before it needs them, if its ring has room for all.
-func (g *group) notifyNear(rank int, notices []comm.Notice) bool {
+// The first is of a window, unless that is nil.
+func (g *group) notifyNear(rank int, notices []comm.Notice, window *block) bool {
 	m := &g.members[rank]
 	if m.near == nil || m.told == 0 || m.lost != nil || m.near.room() < len(notices) {
 		return false
 	}
+	var name windowName
+	if window != nil {
+		name = g.nameFor(window, rank)
+	}
 	for _, n := range notices {
 		entry := m.near.entry()
 		binary.LittleEndian.PutUint64(entry[8:], noticeMark)
-		for i, field := range [...]uint64{n.Tag, n.ID, n.Length, n.Remote.Address, n.Remote.Key} {
+		for i, field := range [...]uint64{n.Tag, n.ID, n.Length, n.Remote.Address, n.Remote.Key, uint64(name)} {
 			binary.LittleEndian.PutUint64(entry[entryData+8*i:], field)
 		}
 		m.near.stamp(entry, 0)
+		name = 0
 	}
 	return true
 }
 
-func noticeIn(data []byte) (n comm.Notice) {
-	for i, field := range [...]*uint64{&n.Tag, &n.ID, &n.Length, &n.Remote.Address, &n.Remote.Key} {
+// noticeIn is what notifyNear has written.
+func noticeIn(data []byte) (n comm.Notice, window windowName) {
+	for i, field := range [...]*uint64{&n.Tag, &n.ID, &n.Length, &n.Remote.Address, &n.Remote.Key, (*uint64)(&window)} {
 		*field = binary.LittleEndian.Uint64(data[8*i:])
 	}
-	return n
+	return n, window
 }
 
 // attend has the reactor look at the rings while something may come that is waited for.
@@ -250,8 +260,7 @@ func (g *group) attend(p progress) {
 	case g.failure == nil:
 		wanted = g.next > g.released
 		for _, c := range g.calls {
-			// What others wait for comes by the device.
-			if c != nil && (!c.large || crossing(c.shape.Collective)) {
+			if c != nil && !c.waitsForDevice() {
 				often = len(g.near.inboxes)
 			}
 		}
@@ -267,6 +276,11 @@ func (g *group) attend(p progress) {
 		p.LookOut(g, often)
 		g.near.looking, g.near.often = true, often
 	}
+}
+
+// waitsForDevice says whether what a call waits for comes by the device.
+func (c *call) waitsForDevice() bool {
+	return c.large && (c.flying > 0 || c.direct && !crossing(c.shape.Collective))
 }
 
 // lookAway ends that for good: the memory is about to be unmapped.
@@ -325,9 +339,10 @@ func (g *group) takeIn(p progress, in *inbox) bool {
 	}
 	var released uint64
 	var notice comm.Notice
+	var window windowName
 	switch {
 	case offset == noticeMark:
-		notice = noticeIn(entry[entryData:])
+		notice, window = noticeIn(entry[entryData:])
 	case offset == releasedMark:
 		released = binary.LittleEndian.Uint64(entry[entryData:])
 	case length > 0 && length <= mostData && offset+length <= g.reserved():
@@ -342,7 +357,11 @@ func (g *group) takeIn(p progress, in *inbox) bool {
 	case offset == releasedMark:
 		g.hearReleased(p, rank, released)
 	case offset == noticeMark:
-		if err := g.Notice(p, rank, notice); err != nil {
+		var mapped *mapping
+		if near := g.members[rank].near; near != nil {
+			mapped = near.mapWindow(window)
+		}
+		if err := g.noticed(p, rank, notice, mapped); err != nil {
 			g.fail(p, err)
 		}
 	case int(word>>8%mostWordSource) == rank:
@@ -375,7 +394,10 @@ func (g *group) moveOutOf(rank int) error {
 	if m.near == nil {
 		return nil
 	}
-	memory, err := m.near.memory, m.near.detach()
+	err := errors.Join(m.near.detach(), unmapShared(m.near.memory))
+	for _, w := range m.near.windows {
+		err = errors.Join(err, unmapShared(w.whole))
+	}
 	m.near = nil
-	return errors.Join(err, unmapShared(memory))
+	return err
 }

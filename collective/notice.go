@@ -36,6 +36,8 @@ const (
 	// noticeShared: the sender's cache is memory of process ID, there known as Length, and has
 	// the cookie that is in Remote.
 	noticeShared
+	// noticeEnded: the sender's window with the name ID is no more.
+	noticeEnded
 )
 
 // scratchApart is, in noticeReady, for Scratch that is where noticeScratch had it.
@@ -73,6 +75,11 @@ func wordOf(call uint64, source, number int, released uint64) uint32 {
 
 // Notice implements comm.Extension.
 func (g *group) Notice(p progress, source int, n comm.Notice) error {
+	return g.noticed(p, source, n, nil)
+}
+
+// noticed takes in a notice, of a window that is mapped if it is of one.
+func (g *group) noticed(p progress, source int, n comm.Notice, window *mapping) error {
 	number := n.Tag >> 8
 	from := &g.members[source]
 	if g.failure != nil {
@@ -98,9 +105,13 @@ func (g *group) Notice(p progress, source int, n comm.Notice) error {
 	case noticeShared:
 		g.invited(p, source, n)
 	case noticeScratch:
-		from.scratch = apart{number, n.Remote}
+		from.scratch = apart{number, place{n.Remote, window}}
 	case noticeReady:
-		return g.ready(p, source, number, n)
+		return g.ready(p, source, number, n, window)
+	case noticeEnded:
+		if from.near != nil {
+			return from.near.unmapWindow(windowName(n.ID))
+		}
 	case noticeArrived:
 		// What is ahead of this rank by more cannot have been begun.
 		if number >= g.released+slots || n.ID >= mostNumber {
@@ -154,7 +165,7 @@ func (g *group) Left(p progress, rank int) error {
 const reasonBits = 8
 
 // ready takes in where a peer's memory for a call is.
-func (g *group) ready(p progress, source int, number uint64, n comm.Notice) error {
+func (g *group) ready(p progress, source int, number uint64, n comm.Notice, window *mapping) error {
 	from := &g.members[source]
 	r := &from.ready[number%slots]
 	// A peer that needs the place again is done with the call that had it, and has all that
@@ -163,12 +174,12 @@ func (g *group) ready(p progress, source int, number uint64, n comm.Notice) erro
 		return fmt.Errorf("%w: it was ready for call %d, and is for %d", comm.ErrProtocol, r.number, number)
 	}
 	from.announced = number + 1
-	*r = readiness{valid: true, number: number, fingerprint: n.ID, output: n.Remote, scratch: n.Remote}
+	*r = readiness{valid: true, number: number, fingerprint: n.ID, output: place{n.Remote, window}, scratch: place{n.Remote, window}}
 	if n.Length == scratchApart {
 		// Without a noticeScratch, there is none.
-		r.scratch = fabric.Remote{}
+		r.scratch = place{}
 		if from.scratch.number == number {
-			r.scratch = from.scratch.remote
+			r.scratch = from.scratch.place
 		}
 	} else {
 		r.scratch.Address += n.Length
@@ -223,11 +234,17 @@ type readiness struct {
 	number      uint64
 	fingerprint uint64
 	// output and scratch are where the spaces of these names begin.
-	output, scratch fabric.Remote
+	output, scratch place
+}
+
+// place is memory of a peer.
+type place struct {
+	fabric.Remote
+	window *mapping // nil if it is in none that is mapped
 }
 
 // apart is where a peer's Scratch for a call is, if that is not behind its Output.
 type apart struct {
 	number uint64
-	remote fabric.Remote
+	place
 }

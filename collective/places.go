@@ -79,7 +79,9 @@ func (g *group) openLarge(p progress, c *call) (err error) {
 		output = aligned(len(c.output))
 	}
 	if output+scratch > 0 {
-		if c.window, err = g.windows.take(p, output+scratch); err != nil {
+		c.window, err = g.windows.take(p, output+scratch)
+		g.tellEnded(p)
+		if err != nil {
 			return err
 		}
 		if !c.own {
@@ -134,6 +136,10 @@ func (g *group) exposeOutput(p progress, c *call, output []byte) *efa.Exposure {
 	}
 	if len(output) < leastExposed || g.comm.Reactor().NeedsRegistration() {
 		// What a device has to do for it costs more than the copy.
+		return nil
+	}
+	if g.copiesTo(c, output) {
+		// To write to pages of another process that are not mapped here costs more, too.
 		return nil
 	}
 	e, err := p.Expose(output)
@@ -209,7 +215,7 @@ func (g *group) tellReady(p progress, c *call, source int) {
 		}
 	}
 	notices[len(notices)-1] = n
-	told := g.notifyNear(source, notices)
+	told := g.notifyNear(source, notices, c.window)
 	if told {
 		c.toldNear = true
 	} else {

@@ -11,36 +11,36 @@ import (
 
 // put begins to write to a peer.
 func (g *group) put(p progress, c *call, s *schedule.Step) (wait bool, err error) {
-	to := &g.members[s.Peer]
-	var remote fabric.Remote
+	peer := &g.members[s.Peer]
+	var to place
 	e := c.shape.element
 	offset := s.Dst.Offset * e
 	switch {
 	case g.gone(s.Peer, c.number) != nil:
 		return false, g.gone(s.Peer, c.number)
 	case c.large:
-		r := &to.ready[c.number%slots]
+		r := &peer.ready[c.number%slots]
 		if !r.valid || r.number != c.number {
 			return true, nil
 		}
 		if r.fingerprint != c.fingerprintWith(s.Peer) {
 			return false, &MismatchError{s.Peer, c.shape.Collective}
 		}
-		remote = r.output
+		to = r.output
 		if s.Dst.Space == schedule.Scratch {
-			remote = r.scratch
+			to = r.scratch
 		}
 	default:
-		if !to.known || to.released+slots <= c.number {
+		if !peer.known || peer.released+slots <= c.number {
 			return true, nil
 		}
-		remote = to.cache
+		to.Remote = peer.cache
 		offset += int(c.number%slots) * g.slot
 		if s.Dst.Space == schedule.Scratch {
 			offset += aligned(c.planned.output)
 		}
 	}
-	to.put = c.number + 1
+	peer.put = c.number + 1
 	var src []byte
 	if s.Action == schedule.Put {
 		src = c.at(s.Src)
@@ -48,15 +48,17 @@ func (g *group) put(p progress, c *call, s *schedule.Step) (wait bool, err error
 	if !c.large && g.leave(c, s, src, offset) {
 		return false, nil
 	}
-	target := remote
-	target.Address += uint64(offset)
-	if c.large && g.cross(c, s, src, target) {
+	if s.Action == schedule.Signal && !c.large {
+		return unreachable(g.signal(p, c, s, to.Remote))
+	}
+	to.Address += uint64(offset)
+	if c.large && g.cross(c, s, src, to) {
 		return false, nil
 	}
 	if s.Action == schedule.Signal {
-		return unreachable(g.signal(p, c, s, remote))
+		return unreachable(g.notifyArrived(p, c.number, s))
 	}
-	remote = target
+	remote := to.Remote
 	local := c.exposures[s.Src.Space]
 	if !g.hasWord(s, len(src)) {
 		return unreachable(g.putAndNotify(p, c, s, src, local, remote))
@@ -64,14 +66,16 @@ func (g *group) put(p progress, c *call, s *schedule.Step) (wait bool, err error
 	if err := g.writeWord(p, c, s, src, local, remote, &g.landings[c.number%slots][s.Peer]); err != nil {
 		return unreachable(err)
 	}
-	c.flying++
+	if c.flying++; c.flying == 1 && c.large {
+		g.attend(p)
+	}
 	return false, nil
 }
 
 // signal tells a peer something. A write of nothing much carries the word, which costs half of
 // what a notice does. Its byte is the group's, so that the call need not wait for its end.
 func (g *group) signal(p progress, c *call, s *schedule.Step, cache fabric.Remote) error {
-	if c.large || g.cache == nil || !g.hasWord(s, 1) {
+	if g.cache == nil || !g.hasWord(s, 1) {
 		return g.notifyArrived(p, c.number, s)
 	}
 	at := g.reserved() + g.rank
@@ -178,6 +182,9 @@ func (c *call) landed(p progress, rank int, err error) {
 	case err != nil:
 		g.fail(p, err)
 	default:
+		if c.flying == 0 && c.large {
+			g.attend(p)
+		}
 		g.run(p, c)
 	}
 }
