@@ -155,4 +155,6 @@ func TestSimulatedDefaults(t *testing.T) {
 	require.Equal(t, mostWordSource, network.Telling)
 	require.Equal(t, leastDirect, cost.DirectInArena)
 	require.Equal(t, leastExposed, cost.DirectAnywhere)
+	require.Equal(t, mostCopied+1, cost.DirectMapped)
+	require.Equal(t, largestWindow, cost.MostMapped)
 }

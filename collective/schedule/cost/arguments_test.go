@@ -21,6 +21,8 @@ func TestErrors(t *testing.T) {
 		"acknowledge": {cost.Network{Acknowledge: 2 * time.Hour}, "cost: Network.Acknowledge 7200, want 0 to an hour"},
 		"bandwidth":   {cost.Network{Bandwidth: -1}, "cost: Network.Bandwidth -1, want at least 1 byte per second, or 0 for no time at all"},
 		"slow":        {cost.Network{ReduceRate: 0.1}, "cost: Network.ReduceRate 0.1, want at least 1 byte per second, or 0 for no time at all"},
+		"mapped":      {cost.Network{LocalMapped: -1}, "cost: Network.LocalMapped -1, want at least 1 byte per second, or 0 for no difference"},
+		"fetched":     {cost.Network{Fetched: -1}, "cost: Network.Fetched -1, want at least 0"},
 		"alone":       {cost.Network{LocalAlone: 0.5}, "cost: Network.LocalAlone 0.5, want at least 1 byte per second, or 0 for no difference"},
 		"no number":   {cost.Network{CopyRate: math.NaN()}, "cost: Network.CopyRate NaN, want at least 1 byte per second, or 0 for no time at all"},
 		"ranks":       {cost.Network{RanksPerNode: -1}, "cost: Network.RanksPerNode -1, want 0 to 65536"},

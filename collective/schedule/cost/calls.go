@@ -49,6 +49,7 @@ func (r *run) add(call schedule.Call, element, nth int) error {
 	}
 	output := outputOf(call)
 	large := r.Slot > 0 && (output+scratch)*element > r.Slot
+	direct := large && r.direct(call, element)
 	// Large calls have nothing in the slots.
 	releases := !large && r.said != nil
 	r.released = append(r.released, nil)
@@ -78,7 +79,7 @@ func (r *run) add(call schedule.Call, element, nth int) error {
 		}
 		if large {
 			for _, peer := range peersOf(plan, schedule.Await) {
-				notice(schedule.Signal, peer, end+ready)
+				release(schedule.Signal, peer, end+ready)
 			}
 		}
 		for j := range plan.Steps {
@@ -87,11 +88,12 @@ func (r *run) add(call schedule.Call, element, nth int) error {
 				return &schedule.ArgumentError{Name: "number of puts to a rank", Value: s.Number + 1, Want: fmt.Sprintf("up to %d", most)}
 			}
 			if large && s.Action == schedule.Put && s.Number == 0 {
-				notice(schedule.Await, int32(s.Peer), end+ready)
+				release(schedule.Await, int32(s.Peer), end+ready)
 			}
 			me.steps = append(me.steps, step{
 				action: s.Action, peer: int32(s.Peer), number: int32(first + s.Number),
-				bytes: float64(s.Dst.Length) * float64(element), fetch: large && r.fetches(call.Collective),
+				bytes: float64(s.Dst.Length) * float64(element),
+				fetch: direct && r.fetches(call.Collective), mapped: !direct || s.Dst.Space == schedule.Scratch,
 			})
 		}
 		if releases {
@@ -111,8 +113,17 @@ func (r *run) add(call schedule.Call, element, nth int) error {
 	return nil
 }
 
-// fetches says whether it is the ranks that are put to in a large call of a node that move the data:
-// where one has something for all others, they do so at the same time.
+// direct says whether a result of a large call is put where the caller wants it.
+func (r *run) direct(call schedule.Call, element int) bool {
+	least := r.Direct
+	if r.fetches(call.Collective) {
+		least = r.Fetched
+	}
+	return least > 0 && outputOf(call)*element >= least
+}
+
+// fetches says whether the ranks of a node that are put to move the data, if it is directly: where one
+// has something for all others, they do so at the same time.
 func (r *run) fetches(kind schedule.Collective) bool {
 	return r.Mapped && r.LocalByCore && (kind == schedule.CollectiveBcast || kind == schedule.CollectiveScatter)
 }
@@ -126,7 +137,7 @@ func (r *run) hands(call schedule.Call, rank, element int, large bool) (bool, er
 	if !large {
 		return true, nil
 	}
-	if r.Direct > 0 && outputOf(call)*element >= r.Direct {
+	if r.direct(call, element) {
 		return false, nil
 	}
 	return call.Targeted(rank)

@@ -190,7 +190,8 @@ func TestSharing(t *testing.T) {
 	requireCost(t, 3*beta*bytes, exchange, local)
 }
 
-// Where ranks have their memory from each other, the data of one go to all others at the same time.
+// Where ranks have their memory from each other, the data of one go to all others at the same time, if
+// that is where the callers want them.
 func TestFetching(t *testing.T) {
 	const bytes = 100
 	scatter := callOf(schedule.CollectiveScatter, schedule.Direct, 4, bytes)
@@ -198,7 +199,18 @@ func TestFetching(t *testing.T) {
 	// That they are ready goes before.
 	requireCost(t, 2*alpha+3*beta*bytes, scatter, local)
 	local.Mapped = true
+	requireCost(t, 2*alpha+3*beta*bytes, scatter, local)
+	local.LocalMapped = 2 * local.LocalBandwidth
+	requireCost(t, 2*alpha+3*beta*bytes/2, scatter, local)
+	local.Direct = 1
+	requireCost(t, 2*alpha+3*beta*bytes/2, scatter, local)
+	requireCost(t, 2*alpha+beta*bytes, callOf(schedule.CollectiveGather, schedule.Direct, 4, bytes), local)
+	requireCost(t, 2*alpha+beta*bytes/2, callOf(schedule.CollectiveReduce, schedule.Tree, 2, bytes), local)
+	local.Fetched = bytes + 1
+	requireCost(t, 2*alpha+3*beta*bytes/2, scatter, local)
+	local.Fetched = bytes
 	requireCost(t, 2*alpha+beta*bytes, scatter, local)
+	local.LocalMapped = 0
 	// The rank that puts copies what it keeps meanwhile.
 	local.CopyRate = 1e9 / beta
 	requireCost(t, 2*alpha+beta*bytes, scatter, local)

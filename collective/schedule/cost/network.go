@@ -58,11 +58,12 @@ type Network struct {
 	// Notice is what a rank does to tell another of its node something beside the plan, and what
 	// that does to take it in. To another node it is a put without data.
 	Notice time.Duration
-	// Mapped says that the ranks of a node write to each other's memory: that a call is done they
-	// tell each other as they put, and only that they are ready for one takes a Notice. With
-	// LocalByCore, and of a Bcast or a Scatter larger than Slot, the rank that is put to moves the
-	// data, when it waits for them.
+	// Mapped says that the ranks of a node write to each other's memory: that a call is done, or that
+	// they are ready for one, they tell each other as they put, without a Notice.
 	Mapped bool
+	// LocalMapped is LocalBandwidth where Mapped and LocalByCore, for what is put to memory that is
+	// not the caller's: where it is combined, or from where it is handed. 0 is for no difference.
+	LocalMapped float64
 	// Slot is how many bytes of a call, of its Output and Scratch together, ranks have ready
 	// for each other all the time. Whoever is put to in a longer one says that it is ready,
 	// before. 0 is any number.
@@ -72,16 +73,23 @@ type Network struct {
 	Telling int
 	// Handed says that ranks copy the result to the caller at the end, unless they have
 	// combined it there, in a call that is longer than Slot. Of such a call, a result of Direct
-	// bytes or more is put where the caller wants it; 0 is for none.
-	Handed bool
-	Direct int
+	// bytes or more is put where the caller wants it; 0 is for none. Where Mapped and LocalByCore, it
+	// is one of Fetched bytes or more in a Bcast or Scatter, of which the rank that is put to moves the
+	// data, when it waits for them.
+	Handed  bool
+	Direct  int
+	Fetched int
 }
 
 // Direct is so much where package collective does the calls: of results that are in a
-// fabric.Arena, and of all where the device can do with any memory, as sockets, tcp and shm can.
+// fabric.Arena, and of all where the device can do with any memory, as sockets and tcp can, and
+// shm, where less is copied to memory that is mapped. Fetched is DirectInArena there, or above
+// MostMapped.
 const (
 	DirectInArena  = 16 << 10
 	DirectAnywhere = 64 << 10
+	DirectMapped   = 256<<10 + 1
+	MostMapped     = 64 << 20
 )
 
 // NetworkError is about a Network that cannot be.
@@ -187,8 +195,13 @@ func (n Network) withDefaults() (Network, error) {
 			return n, &NetworkError{rate.field, *rate.value, "at least 1 byte per second, or 0 for no time at all"}
 		}
 	}
-	if n.LocalAlone != 0 && !(n.LocalAlone >= 1) {
-		return n, &NetworkError{"LocalAlone", n.LocalAlone, "at least 1 byte per second, or 0 for no difference"}
+	for _, other := range []struct {
+		field string
+		value float64
+	}{{"LocalAlone", n.LocalAlone}, {"LocalMapped", n.LocalMapped}} {
+		if other.value != 0 && !(other.value >= 1) {
+			return n, &NetworkError{other.field, other.value, "at least 1 byte per second, or 0 for no difference"}
+		}
 	}
 	for _, count := range []struct {
 		field string
@@ -210,14 +223,13 @@ func (n Network) withDefaults() (Network, error) {
 			return n, &NetworkError{"Placed", float64(core), "0 and more, below CoresPerNode"}
 		}
 	}
-	if n.Slot < 0 {
-		return n, &NetworkError{"Slot", float64(n.Slot), "at least 0"}
-	}
-	if n.Direct < 0 {
-		return n, &NetworkError{"Direct", float64(n.Direct), "at least 0"}
-	}
-	if n.Telling < 0 {
-		return n, &NetworkError{"Telling", float64(n.Telling), "at least 0"}
+	for _, size := range []struct {
+		field string
+		value int
+	}{{"Slot", n.Slot}, {"Direct", n.Direct}, {"Fetched", n.Fetched}, {"Telling", n.Telling}} {
+		if size.value < 0 {
+			return n, &NetworkError{size.field, float64(size.value), "at least 0"}
+		}
 	}
 	if n.RanksPerNode == 0 {
 		n.RanksPerNode = 1

@@ -113,14 +113,14 @@ func TestRow(t *testing.T) {
 	require.Equal(t, []time.Duration{0, 0}, row(t, network, bcast)[0])
 	// Each third time it says that it is done, which rank 0 takes in two calls later.
 	require.Equal(t, [][]time.Duration{{0, 0}, {0, 0}, {0, us}, {0, us}, {2 * us, 2 * us}}, row(t, network, bcast, bcast, bcast, bcast, bcast))
-	// Where they write to each other's memory, that is a put; but not that they are ready.
+	// Where they write to each other's memory, that is a put, and so is that they are ready.
 	mapped := network
 	mapped.Mapped, mapped.LocalOverhead, mapped.LocalReceive = true, us, 3*us
 	ends := row(t, mapped, bcast, bcast, bcast, bcast, bcast)
 	require.Equal(t, ends[1][1]+3*us+us, ends[2][1])
 	require.Equal(t, ends[2][1]+3*us+us, ends[4][0])
 	mapped.Slot = bytes - 1
-	require.Equal(t, []time.Duration{2*us + us, 2*us + us + 3*us}, row(t, mapped, bcast)[0])
+	require.Equal(t, []time.Duration{4*us + us, 4*us + us + 3*us}, row(t, mapped, bcast)[0])
 	// What it puts to rank 0 meanwhile says so, too.
 	require.Equal(t, []time.Duration{0, 0}, row(t, network, bcast, barrier, bcast, barrier, bcast)[4])
 	// A core looks at each rank that waits: at the one that has put before the other begins.

@@ -73,8 +73,9 @@ type step struct {
 	bytes  float64 // of Dst
 	// notice: it is one that costs Network.Notice.
 	notice bool
-	// fetch: it is the peer that moves what is put.
-	fetch bool
+	// fetch: it is the peer that moves what is put. mapped: it is put to memory that is not the
+	// caller's.
+	fetch, mapped bool
 }
 
 func newRun(size, first, ranks int, network Network) *run {
@@ -149,7 +150,12 @@ func (r *run) resume(i int, at float64) bool {
 		s := &me.steps[me.next]
 		switch s.action {
 		case schedule.Put, schedule.Signal:
-			if r.moves(i, s) && !r.move(i, s.bytes) {
+			switch {
+			case !r.moves(i, s):
+			case s.mapped && r.LocalMapped > 0:
+				r.busy(i, seconds(s.bytes/r.LocalMapped))
+				me.moves = me.now
+			case !r.move(i, s.bytes):
 				continue
 			}
 			r.begin(i, s)

@@ -74,6 +74,7 @@ var networkSettings = []networkSetting{
 	{"local-receive", func(n *cost.Network) any { return &n.LocalReceive }},
 	{"local-bandwidth", func(n *cost.Network) any { return &n.LocalBandwidth }},
 	{"local-alone", func(n *cost.Network) any { return &n.LocalAlone }},
+	{"local-mapped", func(n *cost.Network) any { return &n.LocalMapped }},
 	{"local-by-core", func(n *cost.Network) any { return &n.LocalByCore }},
 	{"reduce-rate", func(n *cost.Network) any { return &n.ReduceRate }},
 	{"copy-rate", func(n *cost.Network) any { return &n.CopyRate }},
@@ -89,6 +90,7 @@ var networkSettings = []networkSetting{
 	{"telling", func(n *cost.Network) any { return &n.Telling }},
 	{"handed", func(n *cost.Network) any { return &n.Handed }},
 	{"direct", func(n *cost.Network) any { return &n.Direct }},
+	{"fetched", func(n *cost.Network) any { return &n.Fetched }},
 }
 
 func settingNames() string {

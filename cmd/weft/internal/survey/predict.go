@@ -18,7 +18,8 @@ import (
 // a put takes where they follow each other, and the rest to be on its way. Where ranks share cores, what it takes to
 // go on with one, and by how much data is slower, is what makes a barrier and an exchange of
 // as many ranks take as long as they were measured to. How fast a rank moves data while the other
-// does not is known from a Bcast.
+// does not is known from a Bcast; or, where an exchange is between the memories of two programs, how
+// fast it copies to what they share.
 func (s *survey) estimate(around *Surroundings, bytes int) (cost.Network, error) {
 	network, ranks := around.Network, around.Ranks
 	first, p := network[0], probed(network, bytes)
@@ -36,7 +37,9 @@ func (s *survey) estimate(around *Surroundings, bytes int) (cost.Network, error)
 	}
 	switch {
 	case s.Arena:
-		n.Direct = cost.DirectInArena
+		n.Direct, n.Fetched = cost.DirectInArena, cost.DirectInArena
+	case n.Mapped:
+		n.Direct, n.Fetched = cost.DirectMapped, cost.MostMapped+1
 	case s.Provider != "efa":
 		n.Direct = cost.DirectAnywhere
 	}
@@ -64,7 +67,12 @@ func (s *survey) estimate(around *Surroundings, bytes int) (cost.Network, error)
 	if err != nil {
 		return n, err
 	}
-	if n.LocalByCore && n.LocalBandwidth > 0 && alone > n.LocalBandwidth {
+	if n.Mapped && !s.Arena && 2*p.Bytes >= n.Direct {
+		// It is other memory, to which no rank copies faster than to its own.
+		if n.LocalMapped = alone; alone <= 0 || n.CopyRate > 0 && alone > n.CopyRate {
+			n.LocalMapped = n.CopyRate
+		}
+	} else if n.LocalByCore && n.LocalBandwidth > 0 && alone > n.LocalBandwidth {
 		n.LocalAlone = alone
 		n, err = fit(n, exchange, p.Exchange.Median(), func(n *cost.Network, by float64) { n.LocalBandwidth = alone / (1 + by) })
 		if err != nil {
@@ -92,7 +100,7 @@ func (s *survey) estimate(around *Surroundings, bytes int) (cost.Network, error)
 	before := n
 	return fit(n, exchange, measured, func(n *cost.Network, by float64) {
 		n.LocalBandwidth = before.LocalBandwidth / (1 + by)
-		n.CopyRate, n.ReduceRate = before.CopyRate/(1+by), before.ReduceRate/(1+by)
+		n.CopyRate, n.ReduceRate, n.LocalMapped = before.CopyRate/(1+by), before.ReduceRate/(1+by), before.LocalMapped/(1+by)
 	})
 }
 

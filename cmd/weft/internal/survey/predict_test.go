@@ -39,11 +39,19 @@ func TestPredictions(t *testing.T) {
 	require.Equal(t, 4, e.RanksPerNode)
 	require.Zero(t, e.LocalAlone)
 	require.InDelta(t, 500, e.Step.Nanoseconds(), 5, "an exchange copies its own while it waits, and then what it hands out")
+	require.InEpsilon(t, 1e10, e.LocalMapped, 0.01, "as fast as a copy, if nothing says so")
+	// What is copied to memory that they share is handed to the caller from there.
+	network[1].Put = same(150 + 100 + 5)
+	e, err = s.estimate(around, 1e6)
+	require.NoError(t, err)
+	require.InEpsilon(t, 6.67e9, e.LocalMapped, 0.05)
 	// One that puts alone is twice as fast: it takes 100 us, and what the call takes without data.
+	s.Arena = true
 	network[1].Put = same(100 + 5)
 	e, err = s.estimate(around, 1e6)
 	require.NoError(t, err)
 	require.InEpsilon(t, 1e10, e.LocalAlone, 0.05)
+	require.Zero(t, e.LocalMapped)
 	r.Weft = same(600)
 	bounds, err := s.bounds(r)
 	require.NoError(t, err)
