@@ -51,9 +51,9 @@ func (g *group) cross(c *call, s *schedule.Step, src []byte, to place) bool {
 }
 
 // mostCopied is how long a result is at most for others to copy it to a window, from where it is copied
-// to the caller, where they could write to the process. What is longer does not stay near the core in
-// between.
-const mostCopied = 256 << 10
+// to the caller, where they could write to the process. What is longer does not stay in the caches in
+// between, and takes twice the memory.
+const mostCopied = 2 << 20
 
 // copiesTo says whether others had better copy a result to a window.
 func (g *group) copiesTo(c *call, output []byte) bool {

@@ -208,7 +208,11 @@ func (g *group) take(p progress, c *call, s *schedule.Step) (wait bool, err erro
 			return false, &operatorError{err}
 		}
 	case schedule.Copy:
-		cachedcopy.Copy(c.at(s.Dst), c.at(s.Src))
+		to := c.kept(s)
+		if to == nil {
+			to = c.at(s.Dst)
+		}
+		cachedcopy.Copy(to, c.at(s.Src))
 	case schedule.Settle:
 		return c.flying > 0, nil
 	}

@@ -22,11 +22,12 @@
 // [Config.CachePages] pages. What fits into a part of it goes through it, and needs no
 // word between ranks before it goes. Calls with more data have registered memory of
 // their own, which is kept for the next, and tell their peers where that is. On shm ranks map
-// each other's caches, and copy there what they put ([Stats.Neighbours], [SharedMemory]); in calls
-// with more data they write to the memory of the other process ([Stats.CrossedBytes]). A
+// each other's caches, and that memory, and copy there what they put ([Stats.Neighbours],
+// [SharedMemory], [Stats.CrossedBytes]). A
 // result that others put to this rank is copied from there, unless it has 64 KiB or more and
 // the device can write to any memory, as sockets, tcp and shm can: then it is recv that the
-// peers are told of, for the time of the call.
+// peers are told of, for the time of the call; on shm, if it has more than 2 MiB and is of no
+// Bcast or Scatter.
 //
 // Data in a [fabric.Arena] are not copied in these calls. The arena is registered as a
 // whole, when it is used first and until it is closed, and others put results of 16 KiB

@@ -123,12 +123,11 @@ func (w *windows) take(p progress, n int) (*block, error) {
 		size = max(size, leastLarge)
 	}
 	best := -1
-	for i, b := range w.spare {
-		// A shared one costs more to have anew than its size is worth.
-		if b.room() == size || b.name != 0 && b.room() > size && (best < 0 || b.room() < w.spare[best].room()) {
-			best = i
-			if b.room() == size {
-				break
+	for i := range w.spare {
+		// A shared one costs more to have anew than its size is worth. The last is in the caches.
+		if b := w.spare[i]; b.room() == size || b.name != 0 && b.room() > size {
+			if best < 0 || b.room() <= w.spare[best].room() {
+				best = i
 			}
 		}
 	}

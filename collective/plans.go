@@ -40,7 +40,8 @@ type planned struct {
 	collective      schedule.Collective
 	// targeted: others put to this rank's Output.
 	targeted bool
-	placed   *planned // of inPlace
+	kept     []schedule.Span // of Output: see schedule.Plan.Kept
+	placed   *planned        // of inPlace
 }
 
 // inPlace is what this rank does if its contribution stands in Output. That is a matter of
@@ -160,7 +161,7 @@ func (ps *plans) of(s *shape, rank, output int) (*planned, error) {
 }
 
 func newPlanned(kind schedule.Collective, plan schedule.Plan, output, scratch int, fingerprint uint64) *planned {
-	p := &planned{plan: plan, output: output, scratch: scratch, fingerprint: fingerprint, collective: kind}
+	p := &planned{plan: plan, output: output, scratch: scratch, fingerprint: fingerprint, collective: kind, kept: plan.Kept()}
 	type put struct{ peer, number int }
 	seen := make(map[int]bool)
 	awaited := make(map[put]bool)

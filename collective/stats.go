@@ -13,9 +13,9 @@ type Stats struct {
 	// mapped here, so that what is put there is copied, and does not go by the device: on shm, all
 	// with which this rank has had something to do, but where the system forbids it.
 	Neighbours uint64
-	// CrossedBytes is what this rank has written to their processes itself, of calls too large
-	// for the cache: on shm, all that it has put but for a Bcast or a Scatter, if the system lets it
-	// (process_vm_writev).
+	// CrossedBytes is what this rank has put there itself, of calls too large for the cache: on shm all
+	// but what is of a Bcast or a Scatter to an arena. It is copied to memory that is mapped, or written
+	// to the other process (process_vm_writev), if the system lets it.
 	CrossedBytes uint64
 }
 

@@ -36,7 +36,7 @@ var collectiveMetrics = []metric[collective.Stats]{
 		func(s *collective.Stats, tell func(float64, ...string)) { tell(float64(s.Neighbours)) },
 	},
 	{
-		"weft_collective_crossed_bytes_total", "What this rank has written to the processes of other ranks itself, by the system and not by the device.",
+		"weft_collective_crossed_bytes_total", "What this rank has put to other ranks of its host without the device, in calls too large for the cache: copied to memory that is mapped, or written to the other process.",
 		prometheus.CounterValue, nil,
 		func(s *collective.Stats, tell func(float64, ...string)) { tell(float64(s.CrossedBytes)) },
 	},

@@ -1,5 +1,7 @@
 package schedule
 
+import "slices"
+
 // Space is a memory of a rank during a call.
 type Space uint8
 
@@ -103,4 +105,31 @@ type Plan struct {
 	Steps []Step
 	// Scratch is how long the space of that name is at this rank, in units.
 	Scratch int
+}
+
+// Kept are the parts of Output that the rank copies there from its Input, and does not look at
+// again: whoever hands Output to a caller may have them copied there at once. By Offset.
+func (p Plan) Kept() (kept []Span) {
+	for i := range p.Steps {
+		if s := &p.Steps[i]; s.Action == Copy && s.Src.Space == Input && s.Dst.Space == Output && s.Dst.Length > 0 && !p.uses(s.Dst, i) {
+			kept = append(kept, s.Dst)
+		}
+	}
+	slices.SortFunc(kept, func(a, b Span) int { return a.Offset - b.Offset })
+	return kept
+}
+
+// uses says whether a step other than that of an index reads a span of the rank's own, or writes to it.
+func (p Plan) uses(span Span, but int) bool {
+	meets := func(other Span) bool {
+		return other.Space == span.Space && other.Offset < span.Offset+span.Length && span.Offset < other.Offset+other.Length
+	}
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		reads := s.Action == Put || s.Action == Reduce || s.Action == Copy
+		if i != but && (reads && meets(s.Src) || s.Action == Reduce && meets(s.Other) || (s.Action == Reduce || s.Action == Copy) && meets(s.Dst)) {
+			return true
+		}
+	}
+	return false
 }

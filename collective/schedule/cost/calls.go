@@ -106,7 +106,11 @@ func (r *run) add(call schedule.Call, element, nth int) error {
 		}
 		if handed {
 			// When all that the rank puts is there.
-			me.steps = append(me.steps, step{action: schedule.Settle}, step{action: schedule.Copy, bytes: float64(output) * float64(element)})
+			copied := output
+			for _, kept := range plan.Kept() {
+				copied -= kept.Length
+			}
+			me.steps = append(me.steps, step{action: schedule.Settle}, step{action: schedule.Copy, bytes: float64(copied) * float64(element)})
 		}
 		me.steps = append(me.steps, step{action: ended})
 	}

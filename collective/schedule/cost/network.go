@@ -88,7 +88,7 @@ type Network struct {
 const (
 	DirectInArena  = 16 << 10
 	DirectAnywhere = 64 << 10
-	DirectMapped   = 256<<10 + 1
+	DirectMapped   = 2<<20 + 1
 	MostMapped     = 64 << 20
 )
 

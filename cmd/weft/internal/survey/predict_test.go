@@ -17,7 +17,7 @@ func TestPredictions(t *testing.T) {
 		{Bytes: short, Message: same(2), Combine: same(0.01), Copy: same(0.01), Exchange: same(4), Barrier: same(3.5), Empty: same(0.5), Stream: same(1.5)},
 		// Copied at 10 GB/s and put at 5: one copy, for what others put is where it belongs, two
 		// notices that that is ready.
-		{Bytes: 1e6, Message: same(202), Combine: same(200), Copy: same(100), Exchange: same(3.5 + 0.5 + 100 + 2 + 200)},
+		{Bytes: 2e6, Message: same(402), Combine: same(400), Copy: same(200), Exchange: same(3.5 + 0.5 + 200 + 2 + 400)},
 	}
 	s := &survey{Config: Config{Provider: "shm"}, report: &Report{Network: network}}
 	around := &Surroundings{Ranks: 2, Network: network}
@@ -30,10 +30,10 @@ func TestPredictions(t *testing.T) {
 	}
 	require.InDelta(t, 3.5, predicted(&Result{Collective: "barrier", Ranks: 2}, "dissemination"), 0.01)
 	require.InDelta(t, 4.5, predicted(&Result{Collective: "alltoall", Ranks: 2, Bytes: short}, "pairwise"), 0.01, "each copies its own before it puts")
-	r := &Result{Collective: "allgather", Ranks: 2, Bytes: 1e6}
-	require.InDelta(t, 306, predicted(r, "direct"), 1)
+	r := &Result{Collective: "allgather", Ranks: 2, Bytes: 2e6}
+	require.InDelta(t, 606, predicted(r, "direct"), 1)
 	// Among more ranks it is as two of them find it.
-	e, err := s.estimate(&Surroundings{Ranks: 4, Network: network}, 1e6)
+	e, err := s.estimate(&Surroundings{Ranks: 4, Network: network}, 2e6)
 	require.NoError(t, err)
 	require.InEpsilon(t, 5e9, e.LocalBandwidth, 0.01)
 	require.Equal(t, 4, e.RanksPerNode)
@@ -41,21 +41,21 @@ func TestPredictions(t *testing.T) {
 	require.InDelta(t, 500, e.Step.Nanoseconds(), 5, "an exchange copies its own while it waits, and then what it hands out")
 	require.InEpsilon(t, 1e10, e.LocalMapped, 0.01, "as fast as a copy, if nothing says so")
 	// What is copied to memory that they share is handed to the caller from there.
-	network[1].Put = same(150 + 100 + 5)
-	e, err = s.estimate(around, 1e6)
+	network[1].Put = same(300 + 200 + 5)
+	e, err = s.estimate(around, 2e6)
 	require.NoError(t, err)
 	require.InEpsilon(t, 6.67e9, e.LocalMapped, 0.05)
-	// One that puts alone is twice as fast: it takes 100 us, and what the call takes without data.
+	// One that puts alone is twice as fast: it takes 200 us, and what the call takes without data.
 	s.Arena = true
-	network[1].Put = same(100 + 5)
-	e, err = s.estimate(around, 1e6)
+	network[1].Put = same(200 + 5)
+	e, err = s.estimate(around, 2e6)
 	require.NoError(t, err)
 	require.InEpsilon(t, 1e10, e.LocalAlone, 0.05)
 	require.Zero(t, e.LocalMapped)
 	r.Weft = same(600)
 	bounds, err := s.bounds(r)
 	require.NoError(t, err)
-	require.InDelta(t, 202, bounds[0], 0.01)
+	require.InDelta(t, 402, bounds[0], 0.01)
 	require.Len(t, bounds, 5)
 	_, err = r.predict(e, "binomial")
 	require.Error(t, err)
