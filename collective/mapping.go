@@ -128,15 +128,22 @@ func (m *mapping) at(address uint64, length int) []byte {
 	return nil
 }
 
+// unmap ends a mapping. What was said of the window before, and is still known, finds nothing there.
+func (m *mapping) unmap() error {
+	whole := m.whole
+	m.memory, m.whole = nil, nil
+	return unmapShared(whole)
+}
+
 // unmapWindow ends the use of a window.
 func (o *outbox) unmapWindow(name windowName) error {
 	i := slices.IndexFunc(o.windows, func(m *mapping) bool { return m.name == name })
 	if i < 0 {
 		return nil
 	}
-	whole := o.windows[i].whole
+	m := o.windows[i]
 	o.windows = slices.Delete(o.windows, i, i+1)
-	return unmapShared(whole)
+	return m.unmap()
 }
 
 // tellEnded tells those who have mapped windows that these are there no more.

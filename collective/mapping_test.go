@@ -131,6 +131,7 @@ func TestOthersAreNoWindows(t *testing.T) {
 			}
 			require.NoError(t, near.unmapWindow(good))
 			require.Len(t, near.windows, mostWindows-1)
+			require.Nil(t, m.at(at, 1), "it is not mapped any more")
 			require.NoError(t, near.unmapWindow(good), "it is not there any more")
 			near.windows = append(near.windows, &mapping{})
 			require.Nil(t, near.mapWindow(good))

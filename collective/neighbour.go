@@ -396,7 +396,7 @@ func (g *group) moveOutOf(rank int) error {
 	}
 	err := errors.Join(m.near.detach(), unmapShared(m.near.memory))
 	for _, w := range m.near.windows {
-		err = errors.Join(err, unmapShared(w.whole))
+		err = errors.Join(err, w.unmap())
 	}
 	m.near = nil
 	return err
