@@ -199,6 +199,7 @@ func (g *group) take(p progress, c *call, s *schedule.Step) (wait bool, err erro
 	case schedule.Put, schedule.Signal:
 		return g.put(p, c, s)
 	case schedule.Await:
+		c.handGiven()
 		if g.arrivals[c.number%slots][s.Peer].has(s.Number) {
 			return false, nil
 		}

@@ -1,7 +1,6 @@
 package collective
 
 import (
-	"slices"
 	"unsafe"
 
 	"github.com/weft-go/weft/collective/schedule"
@@ -24,8 +23,10 @@ type places struct {
 	exposed   *efa.Exposure    // of what the caller gives or gets, for this call
 	borrowed  [2]*efa.Exposure // of arenas
 	// own: Output is the caller's, and nothing is copied there at the end. inPlace: so is
-	// what the rank contributes. keeps: what it keeps of that goes to the caller at once.
-	own, inPlace, keeps bool
+	// what the rank contributes. early: parts of the result are copied before the end, of what
+	// is before step handed so far.
+	own, inPlace, early bool
+	handed              int
 	// direct: peers put to memory of the caller's, at target. told: they know that, so the
 	// caller has it back only when they are done with it. toldNear: some may not have looked yet.
 	direct, told, toldNear bool
@@ -48,7 +49,7 @@ func (g *group) open(p progress, c *call) (err error) {
 	if c.planned, err = g.plans.of(&c.shape, g.rank, len(c.output)); err != nil {
 		return err
 	}
-	defer func() { c.keeps = c.canKeep() }()
+	defer func() { c.early = c.handsEarly() }()
 	output, scratch := aligned(c.planned.output), c.planned.scratch
 	whole := output + scratch
 	if g.size == 1 {
@@ -229,55 +230,6 @@ func (g *group) tellReady(p progress, c *call, source int) {
 	if told && c.direct {
 		g.members[source].shown = c.number + 1
 	}
-}
-
-// hand gives the caller what came to Output, if that is not the caller's.
-func (c *call) hand() {
-	if c.own {
-		return
-	}
-	result := c.spaces[schedule.Output]
-	if c.shape.uneven == nil || c.shape.uneven.output == nil || len(c.output) == 0 {
-		c.handAll(result)
-		return
-	}
-	// What is between the blocks is the caller's.
-	e := c.shape.element
-	for _, s := range spansOf(*c.shape.uneven.output) {
-		cachedcopy.Copy(c.output[s.first*e:s.end*e], result[s.first*e:s.end*e])
-	}
-}
-
-// handAll hands all but what the rank has kept.
-func (c *call) handAll(result []byte) {
-	first, e := 0, c.shape.element
-	if c.keeps {
-		for _, kept := range c.planned.kept {
-			cachedcopy.Copy(c.output[first:kept.Offset*e], result[first:])
-			first = (kept.Offset + kept.Length) * e
-		}
-	}
-	cachedcopy.Copy(c.output[first:], result[first:])
-}
-
-// canKeep says whether what the rank keeps may go to the caller before the end: not where it is still
-// to be read from there.
-func (c *call) canKeep() bool {
-	kept := c.planned.kept
-	if c.own || c.shape.uneven != nil || len(kept) == 0 || overlap(c.input, c.output) {
-		return false
-	}
-	last := kept[len(kept)-1]
-	return (last.Offset+last.Length)*c.shape.element <= len(c.output)
-}
-
-// kept is where what a rank keeps of its Input belongs, if that is not Output.
-func (c *call) kept(s *schedule.Step) []byte {
-	if c.keeps && s.Src.Space == schedule.Input && s.Dst.Space == schedule.Output && slices.Contains(c.planned.kept, s.Dst) {
-		e := c.shape.element
-		return c.output[s.Dst.Offset*e : (s.Dst.Offset+s.Dst.Length)*e]
-	}
-	return nil
 }
 
 // giveBack ends what was exposed for a call.

@@ -1,6 +1,10 @@
 package collective
 
-import "github.com/weft-go/weft/collective/schedule"
+import (
+	"slices"
+
+	"github.com/weft-go/weft/collective/schedule"
+)
 
 // shape is what all ranks of a call know of it, and what a plan follows from.
 type shape struct {
@@ -40,8 +44,9 @@ type planned struct {
 	collective      schedule.Collective
 	// targeted: others put to this rank's Output.
 	targeted bool
-	kept     []schedule.Span // of Output: see schedule.Plan.Kept
-	placed   *planned        // of inPlace
+	// kept and early are parts of Output that need not go to the caller at the end: see hand.go.
+	kept, early []schedule.Span
+	placed      *planned // of inPlace
 }
 
 // inPlace is what this rank does if its contribution stands in Output. That is a matter of
@@ -157,11 +162,14 @@ func (ps *plans) of(s *shape, rank, output int) (*planned, error) {
 	place.call, place.element, ps.last = s.Call, s.element, place
 	place.planned = newPlanned(s.Collective, mine, s.longestOutput()*s.element, scratch*s.element, s.fingerprint())
 	place.planned.targeted = targeted
+	place.planned.kept = mine.Kept()
+	place.planned.early = append(mine.Given(), place.planned.kept...)
+	slices.SortFunc(place.planned.early, func(a, b schedule.Span) int { return a.Offset - b.Offset })
 	return place.planned, nil
 }
 
 func newPlanned(kind schedule.Collective, plan schedule.Plan, output, scratch int, fingerprint uint64) *planned {
-	p := &planned{plan: plan, output: output, scratch: scratch, fingerprint: fingerprint, collective: kind, kept: plan.Kept()}
+	p := &planned{plan: plan, output: output, scratch: scratch, fingerprint: fingerprint, collective: kind}
 	type put struct{ peer, number int }
 	seen := make(map[int]bool)
 	awaited := make(map[put]bool)

@@ -56,8 +56,9 @@ func allgather(rank int, cut blocks, o Options) (Plan, error) {
 		}
 		s.copyOwn(mine, own)
 		for peer := range s.others() {
-			for i := range s.pieceCount(cut.count(peer)) {
-				s.awaitNumber(peer, i)
+			block := cut.in(Output, peer)
+			for i := range s.pieceCount(block.Length) {
+				s.awaitNumber(peer, i, s.piece(block, i))
 			}
 		}
 	case Bruck:
@@ -83,7 +84,7 @@ func (s *script) gatherRing(cut blocks) {
 	for step := range s.size - 1 {
 		block := cut.in(Output, (s.rank-1-step+s.size)%s.size)
 		for piece := range s.pieces(block) {
-			s.await(s.previous(), piece.Length)
+			s.await(s.previous(), piece)
 			if step < s.size-2 {
 				s.put(s.next(), piece, piece)
 			}
@@ -102,7 +103,7 @@ func (s *script) gatherBruck(cut blocks) {
 			s.put(to, piece, piece)
 		}
 		for piece := range s.circle(cut, from, more) {
-			s.await(from, piece.Length)
+			s.await(from, piece)
 		}
 	}
 }
@@ -149,7 +150,7 @@ func (s *script) gatherHalves(space Space, cut blocks, root int) {
 		from := c.other.partnerOf(c.mine, s.rank)
 		for run := range cut.runs(Output, c.other) {
 			for piece := range s.pieces(run) {
-				s.await(from, piece.Length)
+				s.await(from, piece)
 			}
 		}
 	}

@@ -121,7 +121,7 @@ func (s *script) doubling(length int) {
 	for piece := range s.pieces(given) {
 		at, n := piece.Offset, piece.Length
 		if f.odd {
-			s.await(s.rank-1, n)
+			s.await(s.rank-1, given.part(at, n))
 			s.reduce(given.part(at, n), given.part(at, n), own.part(at, n))
 		}
 		s.put(f.peer(0), first.part(at, n), slot(0).part(at, n))
@@ -134,7 +134,7 @@ func (s *script) doubling(length int) {
 		}
 		for piece := range s.pieces(given) {
 			at, n := piece.Offset, piece.Length
-			s.await(f.peer(round), n)
+			s.await(f.peer(round), slot(round).part(at, n))
 			lower, higher := sum.part(at, n), slot(round).part(at, n)
 			if f.lower(round) {
 				lower, higher = higher, lower
@@ -158,6 +158,6 @@ func (s *script) giveAndTake(own Span) {
 		s.put(s.rank+1, piece, Span{Scratch, piece.Offset, piece.Length})
 	}
 	for piece := range s.pieces(own) {
-		s.await(s.rank+1, piece.Length)
+		s.await(s.rank+1, Span{Output, piece.Offset, piece.Length})
 	}
 }

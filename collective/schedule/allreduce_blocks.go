@@ -28,8 +28,9 @@ func (s *script) pairwiseAllreduce(length int) {
 		number++
 	})
 	for peer := range s.others() {
-		for i := range s.pieceCount(cut.of(own, peer).Length) {
-			s.awaitNumber(peer, s.pieceCount(mine.Length)+i)
+		block := cut.of(whole, peer)
+		for i := range s.pieceCount(block.Length) {
+			s.awaitNumber(peer, s.pieceCount(mine.Length)+i, s.piece(block, i))
 		}
 	}
 }
@@ -76,7 +77,7 @@ func (s *script) foldedHalves(length int) {
 	sum := own
 	if f.odd {
 		for piece := range s.pieces(given) {
-			s.await(s.rank-1, piece.Length)
+			s.await(s.rank-1, piece)
 			s.reduce(piece, piece, own.part(piece.Offset, piece.Length))
 		}
 		sum = given
@@ -97,8 +98,9 @@ func (s *script) foldedHalves(length int) {
 			s.put(f.peer(round), sum.part(piece.Offset, piece.Length), at)
 		}
 		for piece := range s.pieces(keep) {
-			s.await(f.peer(round), piece.Length)
-			lower, higher := sum.part(piece.Offset, piece.Length), slot.part(piece.Offset-low, piece.Length)
+			came := slot.part(piece.Offset-low, piece.Length)
+			s.await(f.peer(round), came)
+			lower, higher := sum.part(piece.Offset, piece.Length), came
 			if f.lower(round) {
 				lower, higher = higher, lower
 			}
@@ -113,7 +115,7 @@ func (s *script) foldedHalves(length int) {
 			s.put(f.peer(round), piece, piece)
 		}
 		for piece := range s.pieces(gave[round]) {
-			s.await(f.peer(round), piece.Length)
+			s.await(f.peer(round), piece)
 		}
 	}
 	if f.odd {

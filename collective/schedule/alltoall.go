@@ -87,7 +87,11 @@ func (s *script) pairwiseAlltoall(input, output blocks, remote func(peer int) in
 	for i := 1; i < s.size; i++ {
 		// In the order in which they put to this rank.
 		if peer := (s.rank + i) % s.size; output.count(peer) > 0 {
-			s.awaitNumber(peer, 0)
+			came := output.in(Output, peer)
+			if s.InPlace {
+				came = output.of(Span{Space: Scratch}, peer)
+			}
+			s.awaitNumber(peer, 0, came)
 		}
 	}
 	if !s.InPlace {
@@ -141,7 +145,7 @@ func (s *script) bruckAlltoall(cut blocks) {
 		came := slot(room, count)
 		if round == tables-1 {
 			s.put(to, slot(distance, count), came)
-			s.await(from, came.Length)
+			s.await(from, came)
 			for i := 1; i < s.size; i++ {
 				src := slot(i, 1)
 				if i >= distance {
@@ -161,7 +165,7 @@ func (s *script) bruckAlltoall(cut blocks) {
 			at += run.Length
 		}
 		s.put(to, packed, came)
-		s.await(from, came.Length)
+		s.await(from, came)
 		at = 0
 		for first := range bitRuns(s.size, distance) {
 			run := slot(first, min(distance, s.size-first))

@@ -14,7 +14,7 @@ func Barrier(rank, size int, o Options) (Plan, error) {
 	// differ, and so do the peers: each pair has one signal.
 	for distance := 1; distance < size; distance *= 2 {
 		s.add(Step{Action: Signal, Peer: (rank + distance) % size})
-		s.awaitNumber((rank-distance+size)%size, 0)
+		s.awaitNumber((rank-distance+size)%size, 0, Span{})
 	}
 	return s.plan, nil
 }

@@ -41,7 +41,7 @@ func (s *script) handOn(root int) func(piece Span) {
 	first, end := tree.children(v)
 	return func(piece Span) {
 		if v > 0 {
-			s.await(tree.rank(tree.parent(v)), piece.Length)
+			s.await(tree.rank(tree.parent(v)), piece)
 		}
 		for child := first; child < end; child++ {
 			s.put(tree.rank(child), piece, Span{Output, piece.Offset, piece.Length})
@@ -60,8 +60,8 @@ func (s *script) bcastBlocks(root, length int) {
 	if s.rank == root {
 		source = s.own(length).Space
 	} else {
-		for piece := range s.pieces(cut.run(Span{}, mine.low, mine.end)) {
-			s.await(mine.parent, piece.Length)
+		for piece := range s.pieces(cut.run(Span{Space: Output}, mine.low, mine.end)) {
+			s.await(mine.parent, piece)
 		}
 	}
 	for _, given := range mine.given {

@@ -55,8 +55,9 @@ func (s *script) combineAll(source func(peer int) Span, result Span, asComes boo
 			if rank == s.rank {
 				return s.piece(own, i)
 			}
-			s.awaitNumber(rank, i)
-			return s.piece(slot(rank, s.rank, result.Length), i)
+			came := s.piece(slot(rank, s.rank, result.Length), i)
+			s.awaitNumber(rank, i, came)
+			return came
 		}
 		sum := operand(first)
 		for rank := first + 1; rank < s.size; rank++ {
@@ -99,8 +100,8 @@ func (s *script) scatterRing(cut blocks, own, result Span, done func(piece Span)
 		block := cut.of(own, (s.rank-2-step+2*s.size)%s.size)
 		for piece := range s.pieces(block) {
 			at := piece.Offset - block.Offset
-			s.await(previous, piece.Length)
 			came := slot(step, at, piece.Length)
+			s.await(previous, came)
 			if step == s.size-2 {
 				s.reduce(result.part(at, piece.Length), came, piece)
 				done(result.part(at, piece.Length))
@@ -143,8 +144,9 @@ func (s *script) scatterHalves(cut blocks, own, result Span) {
 			}
 			for piece := range s.pieces(sum) {
 				at := piece.Offset - sum.Offset
-				s.await(from, piece.Length)
-				s.reduce(dst.part(at, piece.Length), piece, Span{Scratch, slot + nth*keep.Length + at, piece.Length})
+				came := Span{Scratch, slot + nth*keep.Length + at, piece.Length}
+				s.await(from, came)
+				s.reduce(dst.part(at, piece.Length), piece, came)
 			}
 			sum = dst
 		}

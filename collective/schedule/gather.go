@@ -42,7 +42,16 @@ func gather(rank, root int, cut blocks, o Options) (Plan, error) {
 	}
 	// The smallest parts are the first to be complete.
 	for i := len(mine.given) - 1; i >= 0; i-- {
-		s.awaitParts(cut, Output, mine.given[i], mine.given[i].holder, rank == root)
+		given := mine.given[i]
+		if rank != root {
+			s.awaitWhole(given.holder, cut.packed(given, mine.low))
+			continue
+		}
+		number := 0
+		for dst := range cut.runs(Output, given) {
+			s.awaitNumber(given.holder, number, dst)
+			number++
+		}
 	}
 	switch mine.parent {
 	case -1:
@@ -91,7 +100,7 @@ func scatter(rank, root int, cut blocks, o Options) (Plan, error) {
 	}
 	mine := s.holding(root)
 	if rank != root {
-		s.awaitParts(cut, Input, mine.part, mine.parent, mine.parent == root)
+		s.awaitScattered(cut, mine, root)
 	}
 	for _, given := range mine.given {
 		// A rank with nobody below has its block where it belongs.
@@ -138,15 +147,28 @@ func (s *script) holding(root int) holding {
 	return h
 }
 
-// awaitParts awaits the blocks of a part of the ranks from a peer. To or from the root's
-// space they come in as many puts as they are runs there.
-func (s *script) awaitParts(cut blocks, space Space, p part, peer int, root bool) {
-	if !root {
-		cut.places = nil
+// awaitScattered awaits what is to be scattered from this rank on. From the root it comes in as many
+// puts as it is runs there.
+func (s *script) awaitScattered(cut blocks, mine holding, root int) {
+	came := cut.packed(mine.part, mine.low)
+	if mine.size() == 1 {
+		came.Space = Output
 	}
-	number := 0
-	for range cut.runs(space, p) {
-		s.awaitNumber(peer, number)
+	if mine.parent != root {
+		s.awaitWhole(mine.parent, came)
+		return
+	}
+	number, at := 0, 0
+	for src := range cut.runs(Input, mine.part) {
+		s.awaitNumber(root, number, came.part(at, src.Length))
 		number++
+		at += src.Length
+	}
+}
+
+// awaitWhole awaits all that a peer puts here, if it is anything.
+func (s *script) awaitWhole(peer int, dst Span) {
+	if dst.Length > 0 {
+		s.awaitNumber(peer, 0, dst)
 	}
 }

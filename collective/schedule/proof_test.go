@@ -76,6 +76,7 @@ type putState struct {
 	awaited          int32 // the step of the peer, counted from 1
 	settled          int32 // the step of this rank that settles it, counted from 1; may be still to come
 	depth            int32
+	dst              schedule.Span
 }
 
 // find is where the index has a put; nil if there is none in any plan.
@@ -201,6 +202,9 @@ func (p *prover) step(rank int) bool {
 			p.fail(rank, "awaits a second time")
 		}
 		put.awaited = now.step
+		if put.dst != step.Dst {
+			p.fail(rank, "awaits another span")
+		}
 		for i, done := range put.clock {
 			r.clock[i] = max(r.clock[i], done)
 		}
@@ -256,7 +260,7 @@ func (p *prover) put(rank int, step *schedule.Step, now access) {
 		p.fail(rank, "has a number that was before")
 	}
 	*index = now.put
-	put := putState{from: int32(rank), to: int32(step.Peer), number: int32(step.Number), depth: int32(r.depth + 1)}
+	put := putState{from: int32(rank), to: int32(step.Peer), number: int32(step.Number), depth: int32(r.depth + 1), dst: step.Dst}
 	put.clock = p.clock()
 	copy(put.clock, r.clock)
 	// Whoever awaits it knows that this rank has come so far.

@@ -41,7 +41,7 @@ func (s *script) combineTree(root, length int) func(piece Span) {
 		sum := piece
 		for child := first; child < end; child++ {
 			slot := Span{Scratch, (child-first)*length + piece.Offset, piece.Length}
-			s.await(tree.rank(child), piece.Length)
+			s.await(tree.rank(child), slot)
 			dst := slot
 			if v == 0 {
 				dst = Span{Output, piece.Offset, piece.Length}
@@ -69,7 +69,7 @@ func (s *script) combineHalves(root, length int) func(piece Span) {
 		// The smallest part is the first to be complete, and the next to the own one.
 		for nth := len(mine.given) - 1; nth >= 0; nth-- {
 			slot := Span{Scratch, nth*length + piece.Offset, piece.Length}
-			s.await(mine.given[nth].holder, piece.Length)
+			s.await(mine.given[nth].holder, slot)
 			dst := slot
 			if mine.parent < 0 {
 				dst = Span{Output, piece.Offset, piece.Length}

@@ -51,8 +51,12 @@ func TestProverFindsOut(t *testing.T) {
 			zero: steps{copied(scratch(0, 1), input(0, 1)), put(1, 0, scratch(0, 1), output(0, 1)), await(1, 0), copied(scratch(0, 1), input(1, 1))},
 			one:  steps{await(0, 0), signal(0, 0)},
 		},
-		"nobody awaits":     {zero: steps{put(1, 0, input(0, 4), output(0, 4))}, want: "rank 1 does not await"},
-		"nobody puts":       {one: steps{await(0, 0)}, want: "rank 1 waits for ever"},
+		"nobody awaits": {zero: steps{put(1, 0, input(0, 4), output(0, 4))}, want: "rank 1 does not await"},
+		"nobody puts":   {one: steps{await(0, 0)}, want: "rank 1 waits for ever"},
+		"awaits nothing": {
+			zero: steps{put(1, 0, input(0, 1), output(0, 1))}, one: steps{{Action: schedule.Await, Dst: scratch(0, 1)}}, want: "another span",
+		},
+		"awaits data":       {zero: steps{signal(1, 0)}, one: steps{{Action: schedule.Await, Dst: output(0, 1)}}, want: "another span"},
 		"awaits twice":      {zero: steps{signal(1, 0)}, one: steps{await(0, 0), await(0, 0)}, want: "a second time"},
 		"in a circle":       {zero: steps{await(1, 0), signal(1, 0)}, one: steps{await(0, 0), signal(0, 0)}, want: "waits for ever"},
 		"a number twice":    {zero: steps{signal(1, 0), signal(1, 0)}, one: steps{await(0, 0), await(0, 1)}, want: "that was before"},
@@ -104,6 +108,8 @@ func TestProverFindsOut(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
+			awaitPut(test.zero, test.one, 0)
+			awaitPut(test.one, test.zero, 1)
 			c := call{plans: []schedule.Plan{{Steps: test.zero, Scratch: 4}, {Steps: test.one, Scratch: 4}}}
 			for rank := range 2 {
 				c.input = append(c.input, contributions(rank, 0, 4))
@@ -118,6 +124,20 @@ func TestProverFindsOut(t *testing.T) {
 			}
 			require.ErrorContains(t, err, test.want)
 		})
+	}
+}
+
+// awaitPut gives the Awaits of a rank what the other puts, if nothing else is said.
+func awaitPut(from, to []schedule.Step, rank int) {
+	for i := range to {
+		if to[i].Action != schedule.Await || to[i].Peer != rank || to[i].Dst != (schedule.Span{}) {
+			continue
+		}
+		for _, step := range from {
+			if step.Action == schedule.Put && step.Number == to[i].Number {
+				to[i].Dst = step.Dst
+			}
+		}
 	}
 }
 

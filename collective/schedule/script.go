@@ -70,18 +70,18 @@ func (s *script) putNumber(peer, number int, src, dst Span) {
 	}
 }
 
-// await awaits the next that the peer puts here, of so many units.
-func (s *script) await(peer, length int) {
-	if length == 0 {
+// await awaits the next that the peer puts, to a span of this rank.
+func (s *script) await(peer int, dst Span) {
+	if dst.Length == 0 {
 		return
 	}
 	t := s.with(peer)
-	s.awaitNumber(peer, t.awaits)
+	s.awaitNumber(peer, t.awaits, dst)
 	t.awaits++
 }
 
-func (s *script) awaitNumber(peer, number int) {
-	s.add(Step{Action: Await, Peer: peer, Number: number})
+func (s *script) awaitNumber(peer, number int, dst Span) {
+	s.add(Step{Action: Await, Peer: peer, Number: number, Dst: dst})
 }
 
 // reduce makes dst of what lower ranks have contributed and what higher ranks have.

@@ -91,7 +91,8 @@ type Step struct {
 	// rank. The two are counted together. They are begun in the order of their numbers,
 	// but awaited in any.
 	Number int
-	// Src and Dst are for Put, Reduce and Copy, Other is for Reduce.
+	// Src and Dst are for Put, Reduce and Copy, Other is for Reduce. In an Await, Dst is that of
+	// the Put, or nothing for a Signal.
 	Src, Other, Dst Span
 }
 
@@ -117,6 +118,36 @@ func (p Plan) Kept() (kept []Span) {
 	}
 	slices.SortFunc(kept, func(a, b Span) int { return a.Offset - b.Offset })
 	return kept
+}
+
+// Given are the parts of Output that are put there once, by a peer, and do not change any more: whoever
+// hands Output to a caller may have each copied there as soon as its Await is over. By Offset.
+func (p Plan) Given() []Span {
+	type write struct {
+		Span
+		put bool
+	}
+	var writes []write
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		switch s.Action {
+		case Await, Reduce, Copy:
+			if s.Dst.Space == Output && s.Dst.Length > 0 {
+				writes = append(writes, write{s.Dst, s.Action == Await})
+			}
+		}
+	}
+	slices.SortFunc(writes, func(a, b write) int { return a.Offset - b.Offset })
+	var given []Span
+	before := 0 // the end of all that begins before
+	for i, w := range writes {
+		end := w.Offset + w.Length
+		if w.put && w.Offset >= before && (i == len(writes)-1 || end <= writes[i+1].Offset) {
+			given = append(given, w.Span)
+		}
+		before = max(before, end)
+	}
+	return given
 }
 
 // uses says whether a step other than that of an index reads a span of the rank's own, or writes to it.

@@ -82,8 +82,20 @@ func (r *run) add(call schedule.Call, element, nth int) error {
 				release(schedule.Signal, peer, end+ready)
 			}
 		}
+		handed, err := r.hands(call, rank, element, large)
+		if err != nil {
+			return err
+		}
+		h := handing{left: output}
+		if handed {
+			h.begin(plan, large)
+		}
 		for j := range plan.Steps {
 			s := &plan.Steps[j]
+			if s.Action == schedule.Await {
+				me.steps = h.add(me.steps, element)
+				h.come(s.Dst)
+			}
 			if most := r.numbers - told; s.Number >= most {
 				return &schedule.ArgumentError{Name: "number of puts to a rank", Value: s.Number + 1, Want: fmt.Sprintf("up to %d", most)}
 			}
@@ -100,21 +112,54 @@ func (r *run) add(call schedule.Call, element, nth int) error {
 			targets := append(peersOf(plan, schedule.Put), peersOf(plan, schedule.Signal)...)
 			r.sayDone(rank, nth, targets, peersOf(plan, schedule.Await), release, end+done)
 		}
-		handed, err := r.hands(call, rank, element, large)
-		if err != nil {
-			return err
-		}
-		if handed {
+		me.steps = h.add(me.steps, element)
+		if handed && h.left > 0 {
 			// When all that the rank puts is there.
-			copied := output
-			for _, kept := range plan.Kept() {
-				copied -= kept.Length
-			}
-			me.steps = append(me.steps, step{action: schedule.Settle}, step{action: schedule.Copy, bytes: float64(copied) * float64(element)})
+			me.steps = append(me.steps, step{action: schedule.Settle}, step{action: schedule.Copy, bytes: float64(h.left) * float64(element)})
 		}
 		me.steps = append(me.steps, step{action: ended})
 	}
 	return nil
+}
+
+// handing is what a rank copies to the caller: what is left at the end, and before, in a large call, what
+// others have put there.
+type handing struct {
+	left  int             // in units
+	given []schedule.Span // before the end
+	came  []int           // and is not copied yet
+}
+
+func (h *handing) begin(plan schedule.Plan, large bool) {
+	for _, kept := range plan.Kept() {
+		h.left -= kept.Length
+	}
+	if large {
+		h.given = plan.Given()
+	}
+	for _, given := range h.given {
+		h.left -= given.Length
+	}
+}
+
+// come notes what an Await is for.
+func (h *handing) come(s schedule.Span) {
+	if s.Space != schedule.Output || s.Length == 0 {
+		return
+	}
+	i, found := slices.BinarySearchFunc(h.given, s.Offset, func(given schedule.Span, offset int) int { return given.Offset - offset })
+	if found && h.given[i] == s {
+		h.came = append(h.came, s.Length)
+	}
+}
+
+// add has a rank copy what came.
+func (h *handing) add(steps []step, element int) []step {
+	for _, units := range h.came {
+		steps = append(steps, step{action: schedule.Copy, bytes: float64(units) * float64(element)})
+	}
+	h.came = h.came[:0]
+	return steps
 }
 
 // direct says whether a result of a large call is put where the caller wants it.

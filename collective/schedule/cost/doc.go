@@ -19,8 +19,8 @@
 //
 // Beside its plan a rank does what package collective does: Call, once; where a call is longer
 // than Slot it says to each rank that puts to it that it is ready, and waits for the like; and
-// Handed, it copies the result, unless that is so long that others put it where it belongs
-// (Direct). Among more ranks than Telling, a put is there for its peer when
+// Handed, it copies the result, of a call longer than Slot what others put there piece by piece as
+// it comes, unless that is so long that others put it where it belongs (Direct). Among more ranks than Telling, a put is there for its peer when
 // a notice has followed it. [Row] has calls made one after the other, and [Cost] has one.
 //
 // Not in the model: what ranks do beside the call, that they enter it at different times,

@@ -71,8 +71,9 @@ type Network struct {
 	// Telling is up to how many ranks in a call a put itself tells its peer that it is there.
 	// Among more, a notice follows it when its rank knows so. 0 is any number.
 	Telling int
-	// Handed says that ranks copy the result to the caller at the end, unless they have
-	// combined it there, in a call that is longer than Slot. Of such a call, a result of Direct
+	// Handed says that ranks copy the result to the caller at the end. In a call that is longer than
+	// Slot, what they have combined is there already, and what others put there for good they
+	// copy as it comes. Of such a call, a result of Direct
 	// bytes or more is put where the caller wants it; 0 is for none. Where Mapped and LocalByCore, it
 	// is one of Fetched bytes or more in a Bcast or Scatter, of which the rank that is put to moves the
 	// data, when it waits for them.

@@ -94,8 +94,11 @@ func (s *survey) estimate(around *Surroundings, bytes int) (cost.Network, error)
 	if err != nil || measured == 0 {
 		return n, err
 	}
-	// All of them together have more data than the caches, which makes all of it slower but what
+	// All of them together may have more data than the caches, which makes all of it slower but what
 	// a rank moves while the others wait: that has the memory for itself, as it had before.
+	if exchange, err = exchangeOf(crowd.Exchange.Bytes, n.Mapped); err != nil {
+		return n, err
+	}
 	exchange.Size = ranks
 	before := n
 	return fit(n, exchange, measured, func(n *cost.Network, by float64) {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weft-go/weft/collective/schedule"
+	"github.com/weft-go/weft/internal/bench/job"
 )
 
 // What was put into a network comes out of what two ranks say of it.
@@ -117,6 +118,27 @@ func TestCrowdedMemory(t *testing.T) {
 	const slow, slower = 300e3, 900e3
 	require.InEpsilon(t, 3, predicted("allgather", "ring", slower)/predicted("allgather", "ring", slow), 0.1)
 	require.InEpsilon(t, 3, predicted("scatter", "direct", slower)/predicted("scatter", "direct", slow), 0.1, "they fetch at the same time")
+}
+
+// How much slower ranks are together is found out with as much memory as a call has.
+func TestCrowdsHaveTheMemoryOfCalls(t *testing.T) {
+	require.Nil(t, newCrowd("bcast", 4, 0).Exchange)
+	require.Nil(t, newCrowd("allgather", 4, short).Exchange)
+	for _, kind := range schedule.Collectives() {
+		if kind == schedule.CollectiveBarrier {
+			continue
+		}
+		for _, bytes := range []int{4 << 10, 1 << 20, 16 << 20} {
+			for _, ranks := range []int{3, 4, 8} {
+				e := newCrowd(kind.String(), ranks, bytes).Exchange
+				call, exchange := job.Case{Work: kind.String(), Bytes: bytes}, job.Case{Work: "allgather", Bytes: e.Bytes}
+				require.InEpsilon(t, call.Memory(ranks), exchange.Memory(ranks), 0.01, "%v of %d bytes on %d ranks", kind, bytes, ranks)
+				_, err := exchangeOf(e.Bytes, true)
+				require.NoError(t, err)
+			}
+		}
+	}
+	require.Equal(t, 4<<10, newCrowd("allgather", 8, 4<<10).Exchange.Bytes, "as it is one")
 }
 
 // What is found out about the network is about memory of the kind that calls use.

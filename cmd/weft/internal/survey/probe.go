@@ -109,18 +109,20 @@ func (s *survey) surround() {
 	for _, r := range s.report.Results {
 		r.around = &Surroundings{Collective: r.Collective, Ranks: r.Ranks, Bytes: r.Bytes, Network: newNetwork([]int{max(r.Bytes, short)})}
 		if r.Ranks > runtime.NumCPU() {
-			r.around.Crowd = s.newCrowd(r.Ranks, r.Bytes)
+			r.around.Crowd = newCrowd(r.Collective, r.Ranks, r.Bytes)
 		}
 		s.report.Surroundings = append(s.report.Surroundings, r.around)
 	}
 }
 
-// newCrowd has an exchange of so many bytes, if there is memory for it.
-func (s *survey) newCrowd(ranks, bytes int) *Crowd {
+// newCrowd has an exchange of as much memory in all as a call of so many bytes has: how much slower
+// ranks are together depends on how much of that is in caches.
+func newCrowd(collective string, ranks, bytes int) *Crowd {
 	crowd := &Crowd{}
-	exchange := job.Case{Work: schedule.CollectiveAllgather.String(), Bytes: bytes}
-	if bytes > short && (s.Memory == 0 || exchange.Memory(ranks) <= s.Memory) {
-		crowd.Exchange = &Exchange{Bytes: bytes}
+	if bytes > short {
+		exchange := job.Case{Work: schedule.CollectiveAllgather.String(), Bytes: bytes}
+		part := float64(job.Case{Work: collective, Bytes: bytes}.Memory(ranks)) / float64(exchange.Memory(ranks))
+		crowd.Exchange = &Exchange{Bytes: max(int(float64(bytes)*part)/element*element, 2*short)}
 	}
 	return crowd
 }
