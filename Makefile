@@ -10,6 +10,10 @@ export WEFT_REQUIRE ?= sockets,tcp,shm
 # A dependency of Debian's libfabric catches SIGSEGV and hides Go's own traces.
 export IPATH_NO_BACKTRACE := 1
 
+# ofi_rxm takes 16 MiB at once for each endpoint, and clears it: in pages of 4 KiB that is a
+# third of what tests of many endpoints take.
+test test-efa test-hosts race test-libfabric-2: export GLIBC_TUNABLES ?= glibc.malloc.hugetlb=1
+
 # An AWS installation of libfabric goes before the system's.
 EFA := /opt/amazon/efa
 ifneq ($(wildcard $(EFA)),)

@@ -383,6 +383,8 @@ func TestRailDiesAtThePeer(t *testing.T) {
 	require.Error(t, err)
 	_ = dialed.Close()
 	_ = accepted.Close()
+	// A handshake would be refused that has the rail before its own side has found it dead.
+	eventually(t, to, func() bool { return to.rails[0].broken != nil })
 	again, againEnd := join(t, from, to)
 	carries(t, again, againEnd, []int{100_000, 3})
 	closeBoth(t, again, againEnd)
