@@ -87,7 +87,7 @@ func TestTrySendWithoutEager(t *testing.T) {
 // Send is done, or fails, or is a request.
 func TestSend(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
-		dialed, accepted := b.connect(t, Config{WindowMessages: 8, MaxPending: 5})
+		dialed, accepted := b.connect(t, Config{WindowMessages: 8, MaxPending: 5, MaxMessage: 1 << 20})
 		q, err := dialed.Send(make([]byte, dialed.MaxMessage()+1))
 		var tooLong *MessageSizeError
 		require.ErrorAs(t, err, &tooLong)

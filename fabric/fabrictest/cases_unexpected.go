@@ -11,7 +11,7 @@ var unexpectedCases = []named{
 	{"1000 in order", func(t *trial) { unexpectedMessages(t, 1000, false) }},
 	{"1000 in reverse", func(t *trial) { unexpectedMessages(t, 1000, true) }},
 	{"5000 in order", func(t *trial) { unexpectedMessages(t, 5000, false) }},
-	{"5000 in reverse", func(t *trial) { unexpectedMessages(t, 5000, true) }},
+	{"2000 in reverse", func(t *trial) { unexpectedMessages(t, 2000, true) }}, // sockets looks through all that wait
 }
 
 // Messages that nobody has asked for yet wait until somebody does, whether the
