@@ -67,6 +67,9 @@ func (r *run) turn(e event) {
 			c.at = at
 		}
 	}
+	if r.rest(c, number) {
+		return
+	}
 	for range c.ranks {
 		i := int(c.ranks[c.turn])
 		me := &r.ranks[i]
@@ -88,12 +91,24 @@ func (r *run) turn(e event) {
 			return
 		}
 	}
+	if !r.rest(c, number) {
+		r.turnAt(c, r.turning(number, c.at))
+	}
+}
+
+// rest has a core look at its ranks until one of them can go on, and says no if one can now. What it looks
+// at meanwhile is no event: they could wait for very long.
+func (r *run) rest(c *core, number int) bool {
 	c.wakes = never
 	for _, i := range c.ranks {
 		c.wakes = min(c.wakes, r.ranks[i].goes)
 	}
+	if c.wakes <= c.at {
+		return false
+	}
 	c.idle = true
 	r.wake(c, number)
+	return true
 }
 
 // wake has an idle core go on when one of its ranks can.

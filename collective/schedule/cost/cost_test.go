@@ -386,3 +386,14 @@ func TestBoundsHold(t *testing.T) {
 		}
 	}
 }
+
+// To wait for long takes a core no longer on paper than to wait for a moment: this one has a week of
+// looks of a microsecond.
+func TestLongWaits(t *testing.T) {
+	call := schedule.Call{Collective: schedule.CollectiveAllgather, Size: 4, Length: 1 << 20}
+	call.Algorithm = schedule.Direct
+	network := cost.Network{LocalBandwidth: 5, LocalLatency: time.Microsecond, RanksPerNode: 4, CoresPerNode: 2, Look: time.Microsecond}
+	took, err := cost.Cost(call, 1, network)
+	require.NoError(t, err)
+	require.InEpsilon(t, 3*float64(1<<20)/5, took.Seconds(), 0.01)
+}

@@ -63,21 +63,20 @@ func (s *survey) estimate(around *Surroundings, bytes int) (cost.Network, error)
 		return n, err
 	}
 	n.LocalBandwidth = rate(p.Bytes, p.Exchange.Median()-without)
-	alone, err := s.alone(n, p)
+	bcast, err := callOf(schedule.CollectiveBcast, 2, p.Bytes, n.Mapped)
 	if err != nil {
 		return n, err
 	}
-	if n.Mapped && !s.Arena && 2*p.Bytes >= n.Direct {
+	bcast.Algorithm = schedule.Tree
+	if n.Mapped && !s.Arena && 2*p.Bytes >= n.Direct && p.Bytes < n.Fetched {
 		// It is other memory, to which no rank copies faster than to its own.
-		if n.LocalMapped = alone; alone <= 0 || n.CopyRate > 0 && alone > n.CopyRate {
-			n.LocalMapped = n.CopyRate
-		}
-	} else if n.LocalByCore && n.LocalBandwidth > 0 && alone > n.LocalBandwidth {
-		n.LocalAlone = alone
-		n, err = fit(n, exchange, p.Exchange.Median(), func(n *cost.Network, by float64) { n.LocalBandwidth = alone / (1 + by) })
-		if err != nil {
-			return n, err
-		}
+		copies := n.CopyRate
+		n, err = fit(n, bcast, p.Put.Median(), func(n *cost.Network, by float64) { n.LocalMapped = copies / (1 + by) })
+	} else if n.LocalByCore && n.LocalBandwidth > 0 {
+		n, err = fitAlone(n, p, bcast, exchange)
+	}
+	if err != nil {
+		return n, err
 	}
 	n.RanksPerNode = ranks
 	crowd := around.Crowd
@@ -94,8 +93,7 @@ func (s *survey) estimate(around *Surroundings, bytes int) (cost.Network, error)
 	if err != nil || measured == 0 {
 		return n, err
 	}
-	// All of them together may have more data than the caches, which makes all of it slower but what
-	// a rank moves while the others wait: that has the memory for itself, as it had before.
+	// All of them together may have more data than the caches, and who moves it is in need of cores, too.
 	if exchange, err = exchangeOf(crowd.Exchange.Bytes, n.Mapped); err != nil {
 		return n, err
 	}
@@ -103,7 +101,7 @@ func (s *survey) estimate(around *Surroundings, bytes int) (cost.Network, error)
 	before := n
 	return fit(n, exchange, measured, func(n *cost.Network, by float64) {
 		n.LocalBandwidth = before.LocalBandwidth / (1 + by)
-		n.CopyRate, n.ReduceRate, n.LocalMapped = before.CopyRate/(1+by), before.ReduceRate/(1+by), before.LocalMapped/(1+by)
+		n.CopyRate, n.ReduceRate = before.CopyRate/(1+by), before.ReduceRate/(1+by)
 	})
 }
 
@@ -114,16 +112,21 @@ func exchangeOf(bytes int, shm bool) (schedule.Call, error) {
 	return call, err
 }
 
-// alone is how fast a rank moves data that the other waits for, in a Bcast.
-func (s *survey) alone(n cost.Network, p *Probe) (float64, error) {
-	call, err := callOf(schedule.CollectiveBcast, 2, p.Bytes, n.Mapped)
+// fitAlone finds out how fast a rank moves data that the other waits for, in a Bcast, and how much slower
+// two are at the same time, if they are.
+func fitAlone(n cost.Network, p *Probe, bcast, exchange schedule.Call) (cost.Network, error) {
+	free := n
+	free.LocalBandwidth = 0
+	without, err := predict(free, bcast)
 	if err != nil {
-		return 0, err
+		return n, err
 	}
-	call.Algorithm = schedule.Tree
-	n.LocalBandwidth = 0
-	without, err := predict(n, call)
-	return rate(p.Bytes, p.Put.Median()-without), err
+	alone := rate(p.Bytes, p.Put.Median()-without)
+	if alone <= n.LocalBandwidth {
+		return n, nil
+	}
+	n.LocalAlone = alone
+	return fit(n, exchange, p.Exchange.Median(), func(n *cost.Network, by float64) { n.LocalBandwidth = alone / (1 + by) })
 }
 
 // fit makes a network worse by so much that a call takes as long as it was measured to.

@@ -109,17 +109,18 @@ func (s *survey) surround() {
 	for _, r := range s.report.Results {
 		r.around = &Surroundings{Collective: r.Collective, Ranks: r.Ranks, Bytes: r.Bytes, Network: newNetwork([]int{max(r.Bytes, short)})}
 		if r.Ranks > runtime.NumCPU() {
-			r.around.Crowd = newCrowd(r.Collective, r.Ranks, r.Bytes)
+			r.around.Crowd = newCrowd(s.Provider, r.Collective, r.Ranks, r.Bytes)
 		}
 		s.report.Surroundings = append(s.report.Surroundings, r.around)
 	}
 }
 
 // newCrowd has an exchange of as much memory in all as a call of so many bytes has: how much slower
-// ranks are together depends on how much of that is in caches.
-func newCrowd(collective string, ranks, bytes int) *Crowd {
+// ranks are together depends on how much of that is in caches. On shm that the ranks have cores in turn says
+// all of it, since they move the data; elsewhere others need the cores, too.
+func newCrowd(provider, collective string, ranks, bytes int) *Crowd {
 	crowd := &Crowd{}
-	if bytes > short {
+	if provider != shm && bytes > short {
 		exchange := job.Case{Work: schedule.CollectiveAllgather.String(), Bytes: bytes}
 		part := float64(job.Case{Work: collective, Bytes: bytes}.Memory(ranks)) / float64(exchange.Memory(ranks))
 		crowd.Exchange = &Exchange{Bytes: max(int(float64(bytes)*part)/element*element, 2*short)}
