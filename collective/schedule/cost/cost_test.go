@@ -397,3 +397,20 @@ func TestLongWaits(t *testing.T) {
 	require.NoError(t, err)
 	require.InEpsilon(t, 3*float64(1<<20)/5, took.Seconds(), 0.01)
 }
+
+// What is put to a rank on the same core is copied, and what goes to another core is slower.
+func TestRanksOfOneCore(t *testing.T) {
+	call := schedule.Call{Collective: schedule.CollectiveBcast, Size: 4, Length: 1 << 20}
+	call.Algorithm, call.Fanout, call.InPlace = schedule.Tree, 3, true
+	network := cost.Network{LocalByCore: true, LocalBandwidth: 1e9, CopyRate: 4e9, RanksPerNode: 4, CoresPerNode: 2}
+	for placed, want := range map[[4]int]float64{{0, 0, 1, 1}: 2.25, {0, 1, 0, 1}: 2.25, {0, 0, 0, 1}: 1.5, {0, 1, 1, 1}: 3} {
+		network.Placed = placed[:]
+		took, err := cost.Cost(call, 1, network)
+		require.NoError(t, err)
+		require.InEpsilon(t, want*float64(1<<20)/1e9, took.Seconds(), 0.01, "%v", placed)
+	}
+	network.Placed, network.CopyRate = []int{0, 0, 1, 1}, 0
+	took, err := cost.Cost(call, 1, network)
+	require.NoError(t, err)
+	require.InEpsilon(t, 3*float64(1<<20)/1e9, took.Seconds(), 0.01, "copies that take no time say nothing")
+}

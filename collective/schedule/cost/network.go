@@ -28,7 +28,8 @@ type Network struct {
 	// rank of the node moves data, copies or combines. 0 means that there is no difference.
 	LocalAlone float64
 	// LocalByCore says that the rank that puts within a node moves the data itself, and
-	// does nothing else meanwhile, as in shared memory.
+	// does nothing else meanwhile, as in shared memory. What it puts to a rank on the same core does
+	// not leave the caches: that takes no longer than a copy by CopyRate.
 	LocalByCore bool
 
 	// ReduceRate is how many bytes of a result a rank combines in a second, and CopyRate

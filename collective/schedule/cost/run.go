@@ -152,6 +152,9 @@ func (r *run) resume(i int, at float64) bool {
 		case schedule.Put, schedule.Signal:
 			switch {
 			case !r.moves(i, s):
+			case r.together(i, s):
+				r.busy(i, seconds(s.bytes/r.CopyRate))
+				me.moves = me.now
 			case s.mapped && r.LocalMapped > 0:
 				r.busy(i, seconds(s.bytes/r.LocalMapped))
 				me.moves = me.now
@@ -224,6 +227,16 @@ const pieces = 8
 // moves says whether the rank that puts moves the data.
 func (r *run) moves(i int, s *step) bool {
 	return r.LocalByCore && !s.fetch && s.bytes > 0 && r.local(i, int(s.peer))
+}
+
+// together says whether what a rank puts stays in the caches of the core that it shares with its peer, and
+// so is only copied.
+func (r *run) together(i int, s *step) bool {
+	bandwidth := r.LocalBandwidth
+	if s.mapped && r.LocalMapped > 0 {
+		bandwidth = r.LocalMapped
+	}
+	return r.shared(i) && r.place(i) == r.place(int(s.peer)) && r.CopyRate > bandwidth && !math.IsInf(r.CopyRate, 1)
 }
 
 // move has a rank move a piece, or all if that makes no difference, and says whether that was the last.
