@@ -23,8 +23,8 @@ type places struct {
 	exposed   *efa.Exposure    // of what the caller gives or gets, for this call
 	borrowed  [2]*efa.Exposure // of arenas
 	// own: Output is the caller's, and nothing is copied there at the end. inPlace: so is
-	// what the rank contributes. early: parts of the result are copied before the end, of what
-	// is before step handed so far.
+	// what the rank contributes. early: parts of the result are copied before the end, and handed
+	// is the step up to which they are.
 	own, inPlace, early bool
 	handed              int
 	// direct: peers put to memory of the caller's, at target. told: they know that, so the
