@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 
 	"github.com/weft-go/weft/collective/schedule"
-	"github.com/weft-go/weft/internal/cachedcopy"
 )
 
 // In a large call, who puts to a rank whose cache is mapped does the work, and leaves the word in
@@ -37,7 +36,7 @@ func (g *group) cross(c *call, s *schedule.Step, src []byte, to place) bool {
 		return false
 	}
 	if mapped != nil {
-		cachedcopy.Copy(mapped, src)
+		c.copy(mapped, src)
 	} else if err := m.near.process.write(to.Address, src); err != nil {
 		// The device says what is wrong, or can do better: nobody was told of anything yet.
 		_ = m.near.detach()
@@ -50,16 +49,17 @@ func (g *group) cross(c *call, s *schedule.Step, src []byte, to place) bool {
 	return true
 }
 
-// mostCopied is how long a result is at most for others to copy it to a window, from where it is copied
-// to the caller, where they could write to the process. What is longer does not stay in the caches in
-// between, and takes twice the memory.
+// mostCopied is how long the result of an Allreduce is at most for others to copy it to a window. Of a longer
+// one, the parts that a rank has combined itself are better where the caller wants them.
 const mostCopied = 2 << 20
 
-// copiesTo says whether others had better copy a result to a window.
+// copiesTo says whether others had better copy a result to a window, from where it is copied to the
+// caller, than write to the process. These are two copies and not one, in twice the memory; but past the
+// caches, and not page by page.
 func (g *group) copiesTo(c *call, output []byte) bool {
-	most := mostCopied
-	if !crossing(c.shape.Collective) {
-		most = largestWindow
+	most := largestWindow
+	if c.shape.Collective == schedule.CollectiveAllreduce {
+		most = mostCopied
 	}
 	if len(output) > most || !g.windows.shares(len(output)) {
 		return false

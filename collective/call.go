@@ -10,7 +10,6 @@ import (
 	"github.com/weft-go/weft/collective/schedule"
 	"github.com/weft-go/weft/comm"
 	"github.com/weft-go/weft/efa"
-	"github.com/weft-go/weft/internal/cachedcopy"
 )
 
 // call is one call of a rank, from its begin until its end was seen.
@@ -213,7 +212,7 @@ func (g *group) take(p progress, c *call, s *schedule.Step) (wait bool, err erro
 		if to == nil {
 			to = c.at(s.Dst)
 		}
-		cachedcopy.Copy(to, c.at(s.Src))
+		c.copy(to, c.at(s.Src))
 	case schedule.Settle:
 		return c.flying > 0, nil
 	}

@@ -54,6 +54,9 @@ func (g *group) chunk(kind schedule.Collective, algorithm schedule.Algorithm, by
 		// The blocks of all ranks are cut.
 		pieces = max(min(pieces, schedule.MaxPieces/max(g.size, 1)), 1)
 	}
+	if g.sameHost && bytes >= leastPast && bytes*g.size > mostCached {
+		chunk = max(chunk, (pastPiece-1)/element+1)
+	}
 	return max(chunk, (bytes/element-1)/pieces+1)
 }
 

@@ -27,8 +27,9 @@ type Config struct {
 	// and a negative one none. On shm, other ranks map caches of up to about 2,000 pages, of up to
 	// 128 communicators of the process.
 	CachePages int
-	// Chunk ("chunk") is how many bytes are handed on at once along trees and, but for shm, in
-	// rings. 0 means 256 KiB.
+	// Chunk ("chunk") is how many bytes are handed on at once, at least, along trees and, but for shm,
+	// in rings. 0 means 256 KiB. Of long calls it is more: there are up to 64 pieces, and on shm those of
+	// 4 MiB and more, if all ranks have more than 8 MiB, have 1 MiB.
 	Chunk int
 	// Algorithms ("allreduce=ring" and so on) are those to take; of others, one is chosen
 	// by size. One that is given here goes before all Choices of its collective. One that

@@ -111,6 +111,23 @@ func TestOptions(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, o.Chunk)
 	}
+	// Pieces of long calls within a host are copied past the caches.
+	for _, c := range []struct {
+		size, bytes, element int
+		sameHost             bool
+		want                 int
+	}{
+		{3, leastPast - 1, 1, true, 256 << 10},
+		{3, leastPast, 1, true, 1 << 20},
+		{2, leastPast, 1, true, 256 << 10},
+		{3, leastPast, 1, false, 256 << 10},
+		{2, 3 * leastPast, 3, true, 1<<20/3 + 1},
+		{2, 128 << 20, 4, true, 512 << 10},
+	} {
+		o, err := Config{}.Options(schedule.CollectiveReduce, c.size, c.bytes, c.element, true, c.sameHost)
+		require.NoError(t, err)
+		require.Equal(t, c.want, o.Chunk, "%+v", c)
+	}
 	// An option may take an algorithm by which pieces are handed on, and may say how long they are.
 	g := group{size: 2, sameHost: true, table: newTable(Config{}, 2), config: Config{Chunk: 1000, Fanout: 2}}
 	for want, adjust := range map[int][]Option{

@@ -26,8 +26,8 @@
 // [SharedMemory], [Stats.CrossedBytes]). A
 // result that others put to this rank is copied from there, unless it has 64 KiB or more and
 // the device can write to any memory, as sockets, tcp and shm can: then it is recv that the
-// peers are told of, for the time of the call; on shm, if it has more than 2 MiB and is of no
-// Bcast or Scatter.
+// peers are told of, for the time of the call; on shm, if it has more than 64 MiB, or, of an
+// Allreduce, 2 MiB.
 //
 // Data in a [fabric.Arena] are not copied in these calls. The arena is registered as a
 // whole, when it is used first and until it is closed, and others put results of 16 KiB

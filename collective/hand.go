@@ -57,9 +57,41 @@ func (c *call) handGiven() {
 	for ; c.handed < c.step; c.handed++ {
 		s := &c.planned.plan.Steps[c.handed]
 		if s.Action == schedule.Await && isPart(c.planned.early, s.Dst) {
-			cachedcopy.Copy(c.outputOf(s.Dst), c.at(s.Dst))
+			c.copy(c.outputOf(s.Dst), c.at(s.Dst))
 		}
 	}
+}
+
+// mostCached is how much data all ranks of a call have that is looked for in the caches by whoever is to read
+// it: with the windows that it goes through it is three times that. More does not stay there, so it is copied past
+// them, which saves the processor to read what it writes over. Go does that with copies of pastPiece or more,
+// and so what is handed on in pieces is cut into such, where it has four or more of them.
+const (
+	mostCached = 8 << 20
+	pastPiece  = 1 << 20
+	leastPast  = 4 * pastPiece
+)
+
+// copy copies data of a call.
+func (c *call) copy(to, from []byte) {
+	if c.past {
+		copy(to, from)
+		return
+	}
+	cachedcopy.Copy(to, from)
+}
+
+// data is how many bytes all ranks of a call have, about: of an uneven one, each knows its own.
+func (c *call) data() int {
+	s := &c.shape
+	switch {
+	case s.uneven != nil:
+		return s.Size * max(len(c.input), len(c.output))
+	case s.Collective == schedule.CollectiveGather || s.Collective == schedule.CollectiveScatter,
+		s.Collective == schedule.CollectiveBcast, s.Collective == schedule.CollectiveReduce, s.Collective == schedule.CollectiveAllreduce:
+		return s.Size * s.Length * s.element
+	}
+	return s.Size * s.Size * s.Length * s.element
 }
 
 // isPart says whether a span is one of those, which are of Output, and by Offset.
@@ -82,14 +114,14 @@ func (c *call) hand() {
 	case c.shape.uneven != nil && c.shape.uneven.output != nil && len(c.output) > 0:
 		// What is between the blocks is the caller's.
 		for _, s := range spansOf(*c.shape.uneven.output) {
-			cachedcopy.Copy(c.output[s.first*e:s.end*e], result[s.first*e:s.end*e])
+			c.copy(c.output[s.first*e:s.end*e], result[s.first*e:s.end*e])
 		}
 		return
 	case c.early:
 		for _, part := range c.handedEarly() {
-			cachedcopy.Copy(c.output[first:part.Offset*e], result[first:])
+			c.copy(c.output[first:part.Offset*e], result[first:])
 			first = (part.Offset + part.Length) * e
 		}
 	}
-	cachedcopy.Copy(c.output[first:], result[first:])
+	c.copy(c.output[first:], result[first:])
 }

@@ -27,6 +27,8 @@ type places struct {
 	// is the step up to which they are.
 	own, inPlace, early bool
 	handed              int
+	// past: there is so much of them that they are copied past the caches.
+	past bool
 	// direct: peers put to memory of the caller's, at target. told: they know that, so the
 	// caller has it back only when they are done with it. toldNear: some may not have looked yet.
 	direct, told, toldNear bool
@@ -60,6 +62,7 @@ func (g *group) open(p progress, c *call) (err error) {
 	}
 	// Of an uneven call, a rank does not know what the others have.
 	if c.large = whole > g.slot || c.shape.uneven != nil; c.large {
+		c.past = c.data() > mostCached
 		return g.openLarge(p, c)
 	}
 	if whole > 0 {

@@ -105,7 +105,7 @@ func (r *run) add(call schedule.Call, element, nth int) error {
 			me.steps = append(me.steps, step{
 				action: s.Action, peer: int32(s.Peer), number: int32(first + s.Number),
 				bytes: float64(s.Dst.Length) * float64(element),
-				fetch: direct && r.fetches(call.Collective), mapped: !direct || s.Dst.Space == schedule.Scratch,
+				fetch: direct && r.fetches(call.Collective), direct: direct && s.Dst.Space == schedule.Output,
 			})
 		}
 		if releases {
@@ -165,8 +165,8 @@ func (h *handing) add(steps []step, element int) []step {
 // direct says whether a result of a large call is put where the caller wants it.
 func (r *run) direct(call schedule.Call, element int) bool {
 	least := r.Direct
-	if r.fetches(call.Collective) {
-		least = r.Fetched
+	if r.Mapped && r.LocalByCore && call.Collective != schedule.CollectiveAllreduce {
+		least = r.DirectMoved
 	}
 	return least > 0 && outputOf(call)*element >= least
 }

@@ -200,17 +200,13 @@ func TestFetching(t *testing.T) {
 	requireCost(t, 2*alpha+3*beta*bytes, scatter, local)
 	local.Mapped = true
 	requireCost(t, 2*alpha+3*beta*bytes, scatter, local)
-	local.LocalMapped = 2 * local.LocalBandwidth
-	requireCost(t, 2*alpha+3*beta*bytes/2, scatter, local)
-	local.Direct = 1
-	requireCost(t, 2*alpha+3*beta*bytes/2, scatter, local)
-	requireCost(t, 2*alpha+beta*bytes, callOf(schedule.CollectiveGather, schedule.Direct, 4, bytes), local)
-	requireCost(t, 2*alpha+beta*bytes/2, callOf(schedule.CollectiveReduce, schedule.Tree, 2, bytes), local)
-	local.Fetched = bytes + 1
-	requireCost(t, 2*alpha+3*beta*bytes/2, scatter, local)
-	local.Fetched = bytes
+	local.Direct, local.DirectMoved, local.LocalDirect = 1, bytes+1, 2*local.LocalBandwidth
+	requireCost(t, 2*alpha+beta*bytes/2, callOf(schedule.CollectiveGather, schedule.Direct, 4, bytes), local)
+	requireCost(t, 2*alpha+beta*bytes, callOf(schedule.CollectiveReduce, schedule.Tree, 2, bytes), local)
+	local.LocalDirect = 0
+	requireCost(t, 2*alpha+3*beta*bytes, scatter, local)
+	local.DirectMoved = bytes
 	requireCost(t, 2*alpha+beta*bytes, scatter, local)
-	local.LocalMapped = 0
 	// The rank that puts copies what it keeps meanwhile.
 	local.CopyRate = 1e9 / beta
 	requireCost(t, 2*alpha+beta*bytes, scatter, local)

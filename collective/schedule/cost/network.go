@@ -62,9 +62,9 @@ type Network struct {
 	// Mapped says that the ranks of a node write to each other's memory: that a call is done, or that
 	// they are ready for one, they tell each other as they put, without a Notice.
 	Mapped bool
-	// LocalMapped is LocalBandwidth where Mapped and LocalByCore, for what is put to memory that is
-	// not the caller's: where it is combined, or from where it is handed. 0 is for no difference.
-	LocalMapped float64
+	// LocalDirect is LocalBandwidth where Mapped and LocalByCore, for what is put where the caller wants
+	// it: by the kernel. 0 is for no difference.
+	LocalDirect float64
 	// Slot is how many bytes of a call, of its Output and Scratch together, ranks have ready
 	// for each other all the time. Whoever is put to in a longer one says that it is ready,
 	// before. 0 is any number.
@@ -76,16 +76,16 @@ type Network struct {
 	// Slot, what they have combined is there already, and what others put there for good they
 	// copy as it comes. Of such a call, a result of Direct
 	// bytes or more is put where the caller wants it; 0 is for none. Where Mapped and LocalByCore, it
-	// is one of Fetched bytes or more in a Bcast or Scatter, of which the rank that is put to moves the
-	// data, when it waits for them.
-	Handed  bool
-	Direct  int
-	Fetched int
+	// is one of DirectMoved bytes or more, if nobody combines it: but in an Allreduce. Of a Bcast or Scatter the
+	// rank that is put to moves the data then, when it waits for them.
+	Handed      bool
+	Direct      int
+	DirectMoved int
 }
 
 // Direct is so much where package collective does the calls: of results that are in a
 // fabric.Arena, and of all where the device can do with any memory, as sockets and tcp can, and
-// shm, where less is copied to memory that is mapped. Fetched is DirectInArena there, or above
+// shm, where less is copied to memory that is mapped. DirectMoved is DirectInArena there, or above
 // MostMapped.
 const (
 	DirectInArena  = 16 << 10
@@ -200,7 +200,7 @@ func (n Network) withDefaults() (Network, error) {
 	for _, other := range []struct {
 		field string
 		value float64
-	}{{"LocalAlone", n.LocalAlone}, {"LocalMapped", n.LocalMapped}} {
+	}{{"LocalAlone", n.LocalAlone}, {"LocalDirect", n.LocalDirect}} {
 		if other.value != 0 && !(other.value >= 1) {
 			return n, &NetworkError{other.field, other.value, "at least 1 byte per second, or 0 for no difference"}
 		}
@@ -228,7 +228,7 @@ func (n Network) withDefaults() (Network, error) {
 	for _, size := range []struct {
 		field string
 		value int
-	}{{"Slot", n.Slot}, {"Direct", n.Direct}, {"Fetched", n.Fetched}, {"Telling", n.Telling}} {
+	}{{"Slot", n.Slot}, {"Direct", n.Direct}, {"DirectMoved", n.DirectMoved}, {"Telling", n.Telling}} {
 		if size.value < 0 {
 			return n, &NetworkError{size.field, float64(size.value), "at least 0"}
 		}

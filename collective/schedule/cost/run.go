@@ -73,9 +73,8 @@ type step struct {
 	bytes  float64 // of Dst
 	// notice: it is one that costs Network.Notice.
 	notice bool
-	// fetch: it is the peer that moves what is put. mapped: it is put to memory that is not the
-	// caller's.
-	fetch, mapped bool
+	// fetch: it is the peer that moves what is put. direct: it is put to memory of the caller's.
+	fetch, direct bool
 }
 
 func newRun(size, first, ranks int, network Network) *run {
@@ -155,8 +154,8 @@ func (r *run) resume(i int, at float64) bool {
 			case r.together(i, s):
 				r.busy(i, seconds(s.bytes/r.CopyRate))
 				me.moves = me.now
-			case s.mapped && r.LocalMapped > 0:
-				r.busy(i, seconds(s.bytes/r.LocalMapped))
+			case s.direct && r.LocalDirect > 0:
+				r.busy(i, seconds(s.bytes/r.LocalDirect))
 				me.moves = me.now
 			case !r.move(i, s.bytes):
 				continue
@@ -232,11 +231,7 @@ func (r *run) moves(i int, s *step) bool {
 // together says whether what a rank puts stays in the caches of the core that it shares with its peer, and
 // so is only copied.
 func (r *run) together(i int, s *step) bool {
-	bandwidth := r.LocalBandwidth
-	if s.mapped && r.LocalMapped > 0 {
-		bandwidth = r.LocalMapped
-	}
-	return r.shared(i) && r.place(i) == r.place(int(s.peer)) && r.CopyRate > bandwidth && !math.IsInf(r.CopyRate, 1)
+	return r.shared(i) && r.place(i) == r.place(int(s.peer)) && r.CopyRate > r.LocalBandwidth && !math.IsInf(r.CopyRate, 1)
 }
 
 // move has a rank move a piece, or all if that makes no difference, and says whether that was the last.

@@ -74,7 +74,7 @@ var networkSettings = []networkSetting{
 	{"local-receive", func(n *cost.Network) any { return &n.LocalReceive }},
 	{"local-bandwidth", func(n *cost.Network) any { return &n.LocalBandwidth }},
 	{"local-alone", func(n *cost.Network) any { return &n.LocalAlone }},
-	{"local-mapped", func(n *cost.Network) any { return &n.LocalMapped }},
+	{"local-direct", func(n *cost.Network) any { return &n.LocalDirect }},
 	{"local-by-core", func(n *cost.Network) any { return &n.LocalByCore }},
 	{"reduce-rate", func(n *cost.Network) any { return &n.ReduceRate }},
 	{"copy-rate", func(n *cost.Network) any { return &n.CopyRate }},
@@ -90,7 +90,7 @@ var networkSettings = []networkSetting{
 	{"telling", func(n *cost.Network) any { return &n.Telling }},
 	{"handed", func(n *cost.Network) any { return &n.Handed }},
 	{"direct", func(n *cost.Network) any { return &n.Direct }},
-	{"fetched", func(n *cost.Network) any { return &n.Fetched }},
+	{"direct-moved", func(n *cost.Network) any { return &n.DirectMoved }},
 }
 
 func settingNames() string {

@@ -18,11 +18,10 @@ import (
 // a put takes where they follow each other, and the rest to be on its way. Where ranks share cores, what it takes to
 // go on with one, and by how much data is slower, is what makes a barrier and an exchange of
 // as many ranks take as long as they were measured to. How fast a rank moves data while the other
-// does not is known from a Bcast; or, where an exchange is between the memories of two programs, how
-// fast it copies to what they share.
-func (s *survey) estimate(around *Surroundings, bytes int) (cost.Network, error) {
+// does not is known from a Bcast.
+func (s *survey) estimate(around *Surroundings) (cost.Network, error) {
 	network, ranks := around.Network, around.Ranks
-	first, p := network[0], probed(network, bytes)
+	first, p := network[0], &network[len(network)-1]
 	empty := first.Empty.Median()
 	signal := max(first.Barrier.Median()-empty, 0.001)
 	work := min(max(first.Stream.Median()-empty, 0), signal/2)
@@ -37,9 +36,9 @@ func (s *survey) estimate(around *Surroundings, bytes int) (cost.Network, error)
 	}
 	switch {
 	case s.Arena:
-		n.Direct, n.Fetched = cost.DirectInArena, cost.DirectInArena
+		n.Direct, n.DirectMoved = cost.DirectInArena, cost.DirectInArena
 	case n.Mapped:
-		n.Direct, n.Fetched = cost.DirectMapped, cost.MostMapped+1
+		n.Direct, n.DirectMoved = cost.DirectMapped, cost.MostMapped+1
 	case s.Provider != "efa":
 		n.Direct = cost.DirectAnywhere
 	}
@@ -68,15 +67,14 @@ func (s *survey) estimate(around *Surroundings, bytes int) (cost.Network, error)
 		return n, err
 	}
 	bcast.Algorithm = schedule.Tree
-	if n.Mapped && !s.Arena && 2*p.Bytes >= n.Direct && p.Bytes < n.Fetched {
-		// It is other memory, to which no rank copies faster than to its own.
-		copies := n.CopyRate
-		n, err = fit(n, bcast, p.Put.Median(), func(n *cost.Network, by float64) { n.LocalMapped = copies / (1 + by) })
-	} else if n.LocalByCore && n.LocalBandwidth > 0 {
-		n, err = fitAlone(n, p, bcast, exchange)
+	if n.LocalByCore && n.LocalBandwidth > 0 {
+		if n, err = fitAlone(n, p, bcast, exchange); err != nil {
+			return n, err
+		}
 	}
-	if err != nil {
-		return n, err
+	if n.Mapped && !s.Arena {
+		// As the kernel moves a message.
+		n.LocalDirect = min(rate(p.Bytes, p.Message.Median()-first.Message.Median()), n.LocalBandwidth)
 	}
 	n.RanksPerNode = ranks
 	crowd := around.Crowd
@@ -100,7 +98,7 @@ func (s *survey) estimate(around *Surroundings, bytes int) (cost.Network, error)
 	exchange.Size = ranks
 	before := n
 	return fit(n, exchange, measured, func(n *cost.Network, by float64) {
-		n.LocalBandwidth = before.LocalBandwidth / (1 + by)
+		n.LocalBandwidth, n.LocalDirect = before.LocalBandwidth/(1+by), before.LocalDirect/(1+by)
 		n.CopyRate, n.ReduceRate = before.CopyRate/(1+by), before.ReduceRate/(1+by)
 	})
 }
@@ -121,7 +119,8 @@ func fitAlone(n cost.Network, p *Probe, bcast, exchange schedule.Call) (cost.Net
 	if err != nil {
 		return n, err
 	}
-	alone := rate(p.Bytes, p.Put.Median()-without)
+	// To the memory of another no rank copies faster than to its own.
+	alone := min(rate(p.Bytes, p.Put.Median()-without), n.CopyRate)
 	if alone <= n.LocalBandwidth {
 		return n, nil
 	}
@@ -270,7 +269,7 @@ func (s *survey) foretell(r *Result) error {
 	algorithms := r.planned()
 	predicted := make([]Series, len(algorithms))
 	for round := range r.Weft {
-		n, err := s.estimate(r.around.round(round), r.Bytes)
+		n, err := s.estimate(r.around.round(round))
 		if err != nil {
 			return err
 		}

@@ -16,14 +16,14 @@ func TestPredictions(t *testing.T) {
 	same := func(v float64) Series { return Series{v, v, v, v, v} }
 	network := []Probe{
 		{Bytes: short, Message: same(2), Combine: same(0.01), Copy: same(0.01), Exchange: same(4), Barrier: same(3.5), Empty: same(0.5), Stream: same(1.5)},
-		// Copied at 10 GB/s and put at 5: one copy, for what others put is where it belongs, two
-		// notices that that is ready.
-		{Bytes: 2e6, Message: same(402), Combine: same(400), Copy: same(200), Exchange: same(3.5 + 0.5 + 200 + 2 + 400)},
+		// Copied at 10 GB/s and put at 5: a copy of what it has, and one of what the other puts; two
+		// notices that there is memory for that.
+		{Bytes: 2e6, Message: same(402), Combine: same(400), Copy: same(200), Exchange: same(3.5 + 2*(0.5+200) + 2 + 400)},
 	}
 	s := &survey{Config: Config{Provider: "shm"}, report: &Report{Network: network}}
 	around := &Surroundings{Ranks: 2, Network: network}
 	predicted := func(r *Result, algorithm string) float64 {
-		n, err := s.estimate(around, r.Bytes)
+		n, err := s.estimate(&Surroundings{Ranks: 2, Network: []Probe{network[0], *probed(network, r.Bytes)}})
 		require.NoError(t, err)
 		took, err := r.predict(n, algorithm)
 		require.NoError(t, err)
@@ -32,28 +32,20 @@ func TestPredictions(t *testing.T) {
 	require.InDelta(t, 3.5, predicted(&Result{Collective: "barrier", Ranks: 2}, "dissemination"), 0.01)
 	require.InDelta(t, 4.5, predicted(&Result{Collective: "alltoall", Ranks: 2, Bytes: short}, "pairwise"), 0.01, "each copies its own before it puts")
 	r := &Result{Collective: "allgather", Ranks: 2, Bytes: 2e6}
-	require.InDelta(t, 606, predicted(r, "direct"), 1)
+	require.InDelta(t, 806.5, predicted(r, "direct"), 1)
 	// Among more ranks it is as two of them find it.
-	e, err := s.estimate(&Surroundings{Ranks: 4, Network: network}, 2e6)
+	e, err := s.estimate(&Surroundings{Ranks: 4, Network: network})
 	require.NoError(t, err)
 	require.InEpsilon(t, 5e9, e.LocalBandwidth, 0.01)
 	require.Equal(t, 4, e.RanksPerNode)
 	require.Zero(t, e.LocalAlone)
 	require.InDelta(t, 500, e.Step.Nanoseconds(), 5, "an exchange copies its own while it waits, and then what it hands out")
-	require.InEpsilon(t, 1e10, e.LocalMapped, 0.01, "as fast as a copy, if nothing says so")
-	// What is copied to memory that they share is handed to the caller from there, of eight pieces all but
-	// the last while the next is put.
-	network[1].Put = same(300 + 200/8 + 5)
-	e, err = s.estimate(around, 2e6)
-	require.NoError(t, err)
-	require.InEpsilon(t, 6.67e9, e.LocalMapped, 0.05)
 	// One that puts alone is twice as fast: it takes 200 us, and what the call takes without data.
 	s.Arena = true
 	network[1].Put = same(200 + 5)
-	e, err = s.estimate(around, 2e6)
+	e, err = s.estimate(around)
 	require.NoError(t, err)
 	require.InEpsilon(t, 1e10, e.LocalAlone, 0.05)
-	require.Zero(t, e.LocalMapped)
 	r.Weft = same(600)
 	bounds, err := s.bounds(r)
 	require.NoError(t, err)
@@ -124,7 +116,9 @@ func TestCrowdedMemory(t *testing.T) {
 // How much slower ranks are together is found out with as much memory as a call has.
 func TestCrowdsHaveTheMemoryOfCalls(t *testing.T) {
 	require.Nil(t, newCrowd("tcp", "bcast", 4, 0).Exchange)
-	require.Nil(t, newCrowd("shm", "bcast", 4, 1<<20).Exchange, "they move it themselves")
+	require.Nil(t, newCrowd("shm", "bcast", 4, uncached).Exchange, "they move it themselves")
+	require.NotNil(t, newCrowd("shm", "bcast", 4, uncached-1).Exchange)
+	require.Nil(t, newCrowd("shm", "bcast", 4, 4<<10).Exchange, "it is in the caches of each core")
 	require.Nil(t, newCrowd("tcp", "allgather", 4, short).Exchange)
 	for _, kind := range schedule.Collectives() {
 		if kind == schedule.CollectiveBarrier {
@@ -133,14 +127,30 @@ func TestCrowdsHaveTheMemoryOfCalls(t *testing.T) {
 		for _, bytes := range []int{4 << 10, 1 << 20, 16 << 20} {
 			for _, ranks := range []int{3, 4, 8} {
 				e := newCrowd("tcp", kind.String(), ranks, bytes).Exchange
-				call, exchange := job.Case{Work: kind.String(), Bytes: bytes}, job.Case{Work: "allgather", Bytes: e.Bytes}
-				require.InEpsilon(t, call.Memory(ranks), exchange.Memory(ranks), 0.01, "%v of %d bytes on %d ranks", kind, bytes, ranks)
+				exchange, uses := job.Case{Work: "allgather", Bytes: e.Bytes}, memoryOf(kind.String(), ranks, bytes)
+				require.InEpsilon(t, uses, exchange.Memory(ranks), 0.01, "%v of %d bytes on %d ranks", kind, bytes, ranks)
 				_, err := exchangeOf(e.Bytes, true)
 				require.NoError(t, err)
+				// Two ranks have as much, where that makes a difference.
+				require.Equal(t, bytes, pairBytes("tcp", kind.String(), ranks, bytes))
+				exchange.Bytes = pairBytes("shm", kind.String(), ranks, bytes)
+				switch {
+				case bytes >= uncached:
+					require.Equal(t, bytes, exchange.Bytes)
+				case exchange.Bytes == uncached:
+					require.Greater(t, uses, exchange.Memory(2))
+				case exchange.Bytes > bytes:
+					require.InEpsilon(t, uses, exchange.Memory(2), 0.01, "%v of %d bytes on %d ranks", kind, bytes, ranks)
+				default:
+					require.Equal(t, bytes, exchange.Bytes, "not less than what goes from one to another")
+					require.LessOrEqual(t, uses, exchange.Memory(2))
+				}
 			}
 		}
 	}
 	require.Equal(t, 4<<10, newCrowd("tcp", "allgather", 8, 4<<10).Exchange.Bytes, "as it is one")
+	require.Equal(t, short, pairBytes("shm", "barrier", 4, 0))
+	require.Equal(t, uncached, pairBytes("shm", "alltoall", 8, 8<<20))
 }
 
 // What is found out about the network is about memory of the kind that calls use.

@@ -107,7 +107,7 @@ func newNetwork(sizes []int) (network []Probe) {
 // and by what memory they have; so calls are predicted from what is true of their own.
 func (s *survey) surround() {
 	for _, r := range s.report.Results {
-		r.around = &Surroundings{Collective: r.Collective, Ranks: r.Ranks, Bytes: r.Bytes, Network: newNetwork([]int{max(r.Bytes, short)})}
+		r.around = &Surroundings{Collective: r.Collective, Ranks: r.Ranks, Bytes: r.Bytes, Network: newNetwork([]int{pairBytes(s.Provider, r.Collective, r.Ranks, r.Bytes)})}
 		if r.Ranks > runtime.NumCPU() {
 			r.around.Crowd = newCrowd(s.Provider, r.Collective, r.Ranks, r.Bytes)
 		}
@@ -116,16 +116,47 @@ func (s *survey) surround() {
 }
 
 // newCrowd has an exchange of as much memory in all as a call of so many bytes has: how much slower
-// ranks are together depends on how much of that is in caches. On shm that the ranks have cores in turn says
-// all of it, since they move the data; elsewhere others need the cores, too.
+// ranks are together depends on how much of that is in caches. On shm, where the ranks move the data, that they
+// have cores in turn says all of it for what is in no cache, and for what each core has in its own; elsewhere others need
+// the cores, too.
 func newCrowd(provider, collective string, ranks, bytes int) *Crowd {
 	crowd := &Crowd{}
-	if provider != shm && bytes > short {
-		exchange := job.Case{Work: schedule.CollectiveAllgather.String(), Bytes: bytes}
-		part := float64(job.Case{Work: collective, Bytes: bytes}.Memory(ranks)) / float64(exchange.Memory(ranks))
-		crowd.Exchange = &Exchange{Bytes: max(int(float64(bytes)*part)/element*element, 2*short)}
+	if bytes > short && (provider != shm || bytes >= shared && bytes < uncached) {
+		crowd.Exchange = &Exchange{Bytes: exchangeBytes(collective, ranks, bytes, ranks)}
 	}
 	return crowd
+}
+
+// Data of so many bytes are in caches that cores share, or in none.
+const (
+	shared   = 32 << 10
+	uncached = 16 << 20
+)
+
+// exchangeBytes are those of an exchange of some ranks that has as much memory in all as a call has.
+func exchangeBytes(collective string, ranks, bytes, exchanging int) int {
+	exchange := job.Case{Work: schedule.CollectiveAllgather.String(), Bytes: bytes}
+	part := float64(memoryOf(collective, ranks, bytes)) / float64(exchange.Memory(exchanging))
+	return max(int(float64(bytes)*part)/element*element, 2*short)
+}
+
+// memoryOf is what a call uses in all: what its ranks have, but where one of them uses what all have.
+func memoryOf(collective string, ranks, bytes int) int {
+	switch collective {
+	case schedule.CollectiveGather.String(), schedule.CollectiveScatter.String():
+		return 2 * 2 * ranks * bytes
+	}
+	return job.Case{Work: collective, Bytes: bytes}.Memory(ranks)
+}
+
+// pairBytes are those with which two ranks find out what the network is like for a call: on shm, where
+// ranks are as fast as the caches they share, so many that these two have as much memory as all ranks of
+// the call, up to what is in no cache.
+func pairBytes(provider, collective string, ranks, bytes int) int {
+	if provider != shm || bytes <= short || bytes >= uncached {
+		return max(bytes, short)
+	}
+	return max(bytes, min(exchangeBytes(collective, ranks, bytes, 2), uncached))
 }
 
 // probed is what was found out with so many bytes.
