@@ -368,6 +368,7 @@ func TestHandOverToTheDone(t *testing.T) {
 		for !to.lead() {
 			runtime.Gosched()
 		}
+		var parked uint64
 		var both sync.WaitGroup
 		for k, c := range []*Conn{b1, b2} {
 			both.Go(func() {
@@ -386,6 +387,7 @@ func TestHandOverToTheDone(t *testing.T) {
 			h := to.followers.head
 			met = h != nil && h.done.Load()
 			n := to.followers.count.Load()
+			parked = to.followers.total
 			to.followers.mu.Unlock()
 			if met || n < 2 {
 				break
@@ -393,7 +395,10 @@ func TestHandOverToTheDone(t *testing.T) {
 		}
 		to.release()
 		if met {
-			require.Eventually(t, func() bool { return to.followers.count.Load() == 0 }, patience, time.Millisecond,
+			// The other one, once told, may find that the background leads, and park again.
+			told := to.followers.count.Load() == 0
+			again, _ := to.followers.counts()
+			require.True(t, told || again > parked,
 				"the role was handed to a follower that was done, and the other one was not told")
 		}
 		require.NoError(t, a2.WriteMessage(deadline(t), []byte("y")))
