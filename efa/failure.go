@@ -26,10 +26,6 @@ var peerIsLost = []fabric.Errno{
 	269, // FI_ENORX: the receiver was not ready
 }
 
-// peerIsLostOnSockets are those that only the sockets provider means so: a peer was
-// killed while a message was on its way to it, or before.
-var peerIsLostOnSockets = []fabric.Errno{fabric.Errno(syscall.EIO), fabric.Errno(syscall.ENOENT)}
-
 // peerIsLostOnTCP is what becomes of sends that are under way when the peer's endpoint
 // is closed or killed. What this side has cancelled ends a connection no more.
 const peerIsLostOnTCP = fabric.Errno(syscall.ECANCELED)
@@ -41,7 +37,6 @@ func failureKind(err error) error {
 	lost := errors.Is(err, fabric.ErrUnreachable)
 	if errors.As(err, &e) {
 		lost = lost || slices.Contains(peerIsLost, e.Errno) ||
-			e.Provider == "sockets" && slices.Contains(peerIsLostOnSockets, e.Errno) ||
 			coreName(e.Provider) == "tcp" && e.Errno == peerIsLostOnTCP
 	}
 	if lost {

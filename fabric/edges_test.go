@@ -410,9 +410,7 @@ func TestUnreachablePeer(t *testing.T) {
 			for _, c := range a.got {
 				if c.Context == 666 {
 					require.Error(t, c.Err)
-					if provider == "efa" {
-						require.ErrorIs(t, c.Err, fabric.ErrUnreachable)
-					}
+					require.ErrorIs(t, c.Err, fabric.ErrUnreachable)
 					ended = true
 					continue
 				}
@@ -432,7 +430,7 @@ func TestUnreachablePeer(t *testing.T) {
 				a.turn(t, posts)
 				posted, ended = posts[0].Result == fabric.Posted, posts[0].Result == fabric.Failed
 				if ended {
-					require.Error(t, posts[0].Err)
+					require.ErrorIs(t, posts[0].Err, fabric.ErrUnreachable)
 				}
 			}
 			b.must(t, a, fabric.Op{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Tag: uint64(i) << 8, Buf: make([]byte, 8)})

@@ -26,6 +26,8 @@ type Error struct {
 	// of it at most: the address of a sender that is not known (SourceErrors), or
 	// what its manual says. Most give nothing.
 	Data []byte
+	// The code is one that this provider has for a peer that is gone.
+	gone bool
 }
 
 // Error says it all in one line: what failed, on which provider, and why.
@@ -50,9 +52,16 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Errno }
 
 // Is makes the error equal to net.ErrClosed where it says that a handle was
-// closed.
+// closed, and to ErrUnreachable where that is what the provider means by its code.
 func (e *Error) Is(target error) bool {
-	return target == net.ErrClosed && e.Errno == errnoClosed
+	return target == net.ErrClosed && e.Errno == errnoClosed || target == ErrUnreachable && e.gone
+}
+
+// saysGone says whether a provider has a code of its own for an operation whose peer is
+// gone: sockets fails what is under way with a peer that is killed with EIO, and what
+// is posted later, or is for nobody, with ENOENT.
+func saysGone(provider string, errno Errno) bool {
+	return provider == "sockets" && (errno == Errno(syscall.EIO) || errno == Errno(syscall.ENOENT))
 }
 
 // Errno is an error code of libfabric: below 256 those of the system, above
@@ -115,7 +124,8 @@ var (
 	// does (docs/PROVIDERS.md). The message is in its buffer, and the completion has the tag
 	// and the length.
 	ErrMismatched error = &condition{"message of another tag", []Errno{Errno(syscall.EBADMSG)}}
-	// ErrUnreachable: the peer is gone or was never there.
+	// ErrUnreachable: the peer is gone or was never there. Operations on sockets say so with
+	// EIO and ENOENT, which stand for other things elsewhere.
 	ErrUnreachable error = &condition{"peer unreachable", []Errno{
 		Errno(syscall.EHOSTUNREACH), Errno(syscall.ENETUNREACH), Errno(syscall.ECONNREFUSED),
 		Errno(syscall.ECONNRESET), Errno(syscall.ECONNABORTED), Errno(syscall.ENOTCONN),

@@ -319,6 +319,7 @@ func (q *CompletionQueue) failure(t *cgo.Turn, c *cgo.Completion, s *slot) error
 	e := &Error{
 		Op: s.kind.String(), Provider: q.provider, Errno: failedAs(q.provider, Errno(c.Err), c.ProviderErrno),
 		Detail: t.ErrorText(c), Excess: int(c.Excess), Data: t.ErrorData(c),
+		gone: saysGone(q.provider, Errno(c.Err)),
 	}
 	if nothing {
 		q.noMessage[s.kind] = e

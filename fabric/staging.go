@@ -185,9 +185,11 @@ func (e *Endpoint) settle(op *Op, c *cgo.Op) {
 		return
 	}
 	op.Result = Failed
-	errno, detail := Errno(-c.Result), ""
+	failure := &Error{Op: op.Kind.String(), Provider: e.provider, Errno: Errno(-c.Result)}
 	if c.Kind == 0 {
-		errno, detail = e.wrong(op)
+		failure.Errno, failure.Detail = e.wrong(op)
+	} else {
+		failure.gone = saysGone(e.provider, failure.Errno)
 	}
-	op.Err = &Error{Op: op.Kind.String(), Provider: e.provider, Errno: errno, Detail: detail}
+	op.Err = failure
 }
