@@ -10,9 +10,6 @@ import (
 
 // What a rank is given is awaited once, and nothing else writes there.
 func TestGiven(t *testing.T) {
-	meet := func(a, b schedule.Span) bool {
-		return a.Space == b.Space && a.Offset < b.Offset+b.Length && b.Offset < a.Offset+a.Length
-	}
 	for _, collective := range schedule.Collectives() {
 		for size := 1; size <= 9; size++ {
 			for c := range calls(collective, size) {
@@ -70,4 +67,8 @@ func TestGiven(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, total(plan.Given()), collective.String())
 	}
+}
+
+func meet(a, b schedule.Span) bool {
+	return a.Space == b.Space && a.Offset < b.Offset+b.Length && b.Offset < a.Offset+a.Length
 }

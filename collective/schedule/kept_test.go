@@ -11,9 +11,6 @@ import (
 // What a rank keeps nobody else writes, and the rank reads it nowhere else: whoever has it elsewhere
 // carries out the plan as well.
 func TestKept(t *testing.T) {
-	meet := func(a, b schedule.Span) bool {
-		return a.Space == b.Space && a.Offset < b.Offset+b.Length && b.Offset < a.Offset+a.Length
-	}
 	for _, collective := range schedule.Collectives() {
 		for size := 1; size <= 9; size++ {
 			for c := range calls(collective, size) {
