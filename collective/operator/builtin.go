@@ -29,7 +29,7 @@ var names = [16]string{
 
 func aboutBuiltin[T any](c code) about {
 	a := aboutElements[T]()
-	a.name, a.commutative, a.builtin = names[c%16], true, true
+	a.name, a.builtin = names[c%16], true
 	return a
 }
 
@@ -39,6 +39,10 @@ type numbers[T Number] code
 func newNumbers[T Number](c code) Op[T] { return Op[T]{numbers[T](c), Erased{numbers[T](c)}} }
 
 func (n numbers[T]) about() about { return aboutBuiltin[T](code(n)) }
+
+func (numbers[T]) commutes() bool { return true }
+
+func (numbers[T]) wrong() error { return nil }
 
 func (n numbers[T]) combineBytes(dst, left, right []byte) error {
 	return applyBytes(n, dst, left, right)
@@ -60,6 +64,10 @@ type orders[T Real] code
 func newOrders[T Real](c code) Op[T] { return Op[T]{orders[T](c), Erased{orders[T](c)}} }
 
 func (o orders[T]) about() about { return aboutBuiltin[T](code(o)) }
+
+func (orders[T]) commutes() bool { return true }
+
+func (orders[T]) wrong() error { return nil }
 
 func (o orders[T]) combineBytes(dst, left, right []byte) error {
 	return applyBytes(o, dst, left, right)
@@ -84,6 +92,10 @@ func newPlaces[T Real](c code) Op[Located[T]] {
 
 func (p places[T]) about() about { return aboutBuiltin[Located[T]](code(p)) }
 
+func (places[T]) commutes() bool { return true }
+
+func (places[T]) wrong() error { return nil }
+
 func (p places[T]) combineBytes(dst, left, right []byte) error {
 	return applyBytes(p, dst, left, right)
 }
@@ -104,6 +116,10 @@ type bits[T Integer | ~bool] code
 func newBits[T Integer | ~bool](c code) Op[T] { return Op[T]{bits[T](c), Erased{bits[T](c)}} }
 
 func (b bits[T]) about() about { return aboutBuiltin[T](code(b)) }
+
+func (bits[T]) commutes() bool { return true }
+
+func (bits[T]) wrong() error { return nil }
 
 func (b bits[T]) combineBytes(dst, left, right []byte) error {
 	return applyBytes(b, dst, left, right)

@@ -33,9 +33,13 @@ type user[T any] struct {
 
 func (u *user[T]) about() about {
 	a := aboutElements[T]()
-	a.name, a.commutative, a.err = u.name, u.commutative, u.err
+	a.name = u.name
 	return a
 }
+
+func (u *user[T]) commutes() bool { return u.commutative }
+
+func (u *user[T]) wrong() error { return u.err }
 
 func (u *user[T]) combineBytes(dst, left, right []byte) error {
 	if u.err != nil {
