@@ -52,16 +52,16 @@ type state struct {
 
 var calls = sync.Pool{New: func() any { return &call{} }}
 
-// newCall makes a call. Whoever made it releases it, when it is done.
-func newCall(g *group, s shape, input, output []byte, apply operator.Erased) *call {
+// newCall makes a call of no shape yet. Whoever made it releases it, when it is done.
+func newCall(g *group, input, output []byte, apply operator.Erased) *call {
 	c := calls.Get().(*call)
-	c.group, c.shape, c.input, c.output, c.apply = g, s, input, output, apply
+	c.group, c.input, c.output, c.apply = g, input, output, apply
 	return c
 }
 
 func (c *call) release() {
 	c.state = state{}
-	c.done.Store(false)
+	c.done = atomic.Bool{}
 	calls.Put(c)
 }
 
@@ -76,6 +76,7 @@ func (c *call) Start(p progress) {
 	}
 	c.begun = true
 	g := c.group
+	g.near.fetch()
 	g.stats.Calls[c.shape.Collective].Begun++
 	if g.failure != nil {
 		c.fail(p, g.failure)

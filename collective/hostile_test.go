@@ -85,7 +85,7 @@ func TestInputIsInFlight(t *testing.T) {
 		c := open(t, provider, 2)[0]
 		require.NoError(t, Configure(c, Config{}))
 		g := c.Extended().(*group)
-		q := newCall(g, shape{}, nil, nil, operator.Erased{})
+		q := newCall(g, nil, nil, operator.Erased{})
 		var exposed, kept, left *efa.Exposure
 		var err error
 		c.Reactor().Do(func(p progress) {

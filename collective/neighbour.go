@@ -10,6 +10,7 @@ import (
 
 	"github.com/weft-go/weft/collective/schedule"
 	"github.com/weft-go/weft/comm"
+	"github.com/weft-go/weft/internal/cacheline"
 )
 
 // Where all ranks are processes of one host (efa.Reactor.SameHost), the cache of each is memory
@@ -58,6 +59,8 @@ type neighbourhood struct {
 	wanted, looking bool
 	often           int
 	inboxes         []inbox
+	// last is where this rank has put last.
+	last *outbox
 }
 
 // inbox is the ring of a rank that may have mapped this one's cache.
@@ -163,7 +166,18 @@ func (o *outbox) entry() []byte {
 	if o.room() == 0 {
 		return nil
 	}
-	return o.ring[entrySize*(1+o.sent%ringEntries):][:entrySize]
+	return o.next()
+}
+
+// next is where the next entry goes, if there is room.
+func (o *outbox) next() []byte { return o.ring[entrySize*(1+o.sent%ringEntries):][:entrySize] }
+
+// fetch has the cache line of the next entry come here from its reader, who has looked at it. That takes
+// as long as what a call does until it puts. Most put to where they have put before.
+func (n *neighbourhood) fetch() {
+	if n.last != nil {
+		cacheline.Fetch(&n.last.next()[0])
+	}
 }
 
 // stamp shows the entry to the reader.
@@ -195,6 +209,7 @@ func (g *group) leave(c *call, s *schedule.Step, src []byte, offset int) bool {
 		copy(to.near.memory[offset:], src)
 	}
 	binary.LittleEndian.PutUint64(entry[8:], uint64(offset)|uint64(short)<<32)
+	g.near.last = to.near
 	to.near.stamp(entry, wordOf(c.number, g.rank, s.Number, g.released))
 	g.worded(s)
 	return true
@@ -259,8 +274,8 @@ func (g *group) attend(p progress) {
 	case len(g.near.inboxes) == 0:
 	case g.failure == nil:
 		wanted = g.next > g.released
-		for _, c := range g.calls {
-			if c != nil && !c.waitsForDevice() {
+		for i := range g.calls {
+			if c := g.calls[i]; c != nil && !c.waitsForDevice() {
 				often = len(g.near.inboxes)
 			}
 		}
@@ -272,7 +287,8 @@ func (g *group) attend(p progress) {
 		})
 	}
 	g.near.wanted = wanted
-	if wanted && !g.near.looking || often != g.near.often {
+	// What is not wanted any more ends with the next look, as the next call may come at once.
+	if wanted && (!g.near.looking || often != g.near.often) {
 		p.LookOut(g, often)
 		g.near.looking, g.near.often = true, often
 	}
@@ -298,7 +314,6 @@ func (g *group) rest(p progress) {
 // Look implements efa.Lookout.
 func (g *group) Look(p progress) (found bool) {
 	if !g.near.wanted {
-		// Not before, as the next call may come at once.
 		g.rest(p)
 		return false
 	}
@@ -308,7 +323,10 @@ func (g *group) Look(p progress) (found bool) {
 			if i >= len(g.near.inboxes) || !g.takeIn(p, &g.near.inboxes[i]) {
 				break
 			}
-			found = true
+			if found = true; !g.near.wanted {
+				// The cache line of the next entry is left to its writer.
+				return true
+			}
 		}
 	}
 	return found
@@ -397,6 +415,9 @@ func (g *group) moveOutOf(rank int) error {
 	err := errors.Join(m.near.detach(), unmapShared(m.near.memory))
 	for _, w := range m.near.windows {
 		err = errors.Join(err, w.unmap())
+	}
+	if g.near.last == m.near {
+		g.near.last = nil
 	}
 	m.near = nil
 	return err

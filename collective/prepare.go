@@ -3,6 +3,7 @@ package collective
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"unsafe"
 
 	"github.com/weft-go/weft/collective/operator"
@@ -47,10 +48,11 @@ func prepare[T any](c *comm.Comm, w wanted[T], options []Option) prepared {
 	if err != nil {
 		return prepared{err: err}
 	}
-	if most := mostBytes / g.size / max(sizeOf[T](), 1); w.length > most {
+	bytes := w.length * sizeOf[T]()
+	if high, low := bits.Mul64(uint64(bytes), uint64(g.size)); high != 0 || low > mostBytes {
+		most := mostBytes / g.size / sizeOf[T]()
 		return refused(c, &ArgumentError{"length", fmt.Sprintf("of %d elements for each of %d ranks", w.length, g.size), fmt.Sprintf("%d at most", most)})
 	}
-	bytes := w.length * sizeOf[T]()
 	o, err := g.options(w.kind, bytes, sizeOf[T](), !combines(w.kind) || w.op.Commutative(), options)
 	if err != nil {
 		return refused(c, err)
@@ -62,14 +64,18 @@ func prepare[T any](c *comm.Comm, w wanted[T], options []Option) prepared {
 			return refused(c, err)
 		}
 	}
-	s := shape{schedule.Call{Collective: w.kind, Size: g.size, Root: w.root, Length: w.length, Options: o}, sizeOf[T](), w.uneven}
+	call := newCall(g, input, output, w.op)
+	call.provision = own
+	// One by one: to copy what has just been put together waits for that.
+	s := &call.shape
+	s.Collective, s.Size, s.Root, s.Length, s.Options = w.kind, g.size, w.root, w.length, o
+	s.element, s.uneven = sizeOf[T](), w.uneven
 	if len(options) > 0 && w.uneven == nil && own == nil {
 		if err := g.check(s.Call); err != nil {
+			call.release()
 			return refused(c, argumentError(err))
 		}
 	}
-	call := newCall(g, s, input, output, w.op)
-	call.provision = own
 	return prepared{call: call}
 }
 

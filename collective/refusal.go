@@ -79,7 +79,7 @@ func (g *group) refuse(p progress) {
 			_ = g.comm.Notify(p, rank, comm.Notice{Tag: noticeTag(noticeRefused, number)})
 		}
 	}
-	c := newCall(g, shape{}, nil, nil, operator.Erased{})
+	c := newCall(g, nil, nil, operator.Erased{})
 	c.planned = refusal
 	g.enqueue(p, c)
 }

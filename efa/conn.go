@@ -467,7 +467,7 @@ func (c *Conn) checkWrite(ctx context.Context, buf []byte) error {
 // wait has a call done and returns its result.
 func (c *Conn) wait(ctx context.Context, k *call) (int, error) {
 	c.reactor.push(&k.request)
-	c.reactor.await(ctx, k)
+	c.reactor.await(ctx, k, false)
 	return k.result()
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"github.com/weft-go/weft/fabric"
@@ -100,7 +101,8 @@ func (c *Conn) EagerLimit() int { return c.eagerLimit }
 // Begin has w started in the progress role, at once if nobody else drives, and
 // returns. t must not be in use.
 func (r *Reactor) Begin(t *Task, w Work) {
-	r.enter(t, w)
+	t.begin(w)
+	r.push(&t.call.request)
 	r.Poll()
 }
 
@@ -108,14 +110,23 @@ func (r *Reactor) Begin(t *Task, w Work) {
 // ends first, Work.Abandon is called, and it waits on. It drives the reactor, if
 // nobody else does. It is for one goroutine.
 func (r *Reactor) Await(ctx context.Context, t *Task) error {
-	r.await(ctx, &t.call)
+	r.await(ctx, &t.call, false)
 	return t.call.err
 }
 
 // Run is Begin and Await, without a turn in between that somebody else would need.
 func (r *Reactor) Run(ctx context.Context, t *Task, w Work) error {
-	r.enter(t, w)
-	return r.Await(ctx, t)
+	t.begin(w)
+	led := r.lead()
+	if led {
+		// Who leads need not hand it to itself.
+		r.takeIn()
+		startTask(r, &t.call.request)
+	} else {
+		r.push(&t.call.request)
+	}
+	r.await(ctx, &t.call, led)
+	return t.call.err
 }
 
 // Poll takes a turn, if nobody else drives.
@@ -134,7 +145,7 @@ func (r *Reactor) Do(f func(p Progress)) { r.do(func() { f(Progress{r}) }) }
 // Done says that Await would return at once.
 func (t *Task) Done() bool { return t.call.done.Load() }
 
-func (r *Reactor) enter(t *Task, w Work) {
+func (t *Task) begin(w Work) {
 	k := &t.call
 	if k.bell == nil {
 		k.bell = make(chan struct{}, 1)
@@ -145,10 +156,9 @@ func (r *Reactor) enter(t *Task, w Work) {
 	}
 	t.work = w
 	k.err = nil
-	k.done.Store(false)
+	k.done = atomic.Bool{}
 	k.task = t
 	k.request.call, k.request.run = k, startTask
-	r.push(&k.request)
 }
 
 func startTask(r *Reactor, q *request) {

@@ -127,7 +127,7 @@ func (r *Reactor) lookOut() (active bool) {
 			looks = looksAgain
 		}
 		for range max(looks/o.places, 1) {
-			if r.intake.Load() != nil {
+			if r.intake.Load() != nil || o.places == 0 {
 				break
 			}
 			if r.look(false) {

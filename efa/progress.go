@@ -233,14 +233,14 @@ func (r *Reactor) postsAlone() bool {
 	return r.unread < mostUnread && r.attributes.Spin && !r.attributes.Notifies && len(r.rails) == 0
 }
 
-// await drives the reactor, or lets others drive it, until the call is done.
-// When ctx ends, the call is abandoned, which ends it in one way or another.
-func (r *Reactor) await(ctx context.Context, k *call) {
+// await drives the reactor, or lets others drive it, until the call is done. led says that
+// the caller leads already. When ctx ends, the call is abandoned, which ends it in one way or
+// another.
+func (r *Reactor) await(ctx context.Context, k *call, led bool) {
 	ended := ctx.Done()
 	var begin time.Time
-	for !k.done.Load() {
-		led := r.lead()
-		if led {
+	for led || !k.done.Load() {
+		if led = led || r.lead(); led {
 			if r.drive(k, ended) {
 				return
 			}
@@ -259,6 +259,7 @@ func (r *Reactor) await(ctx context.Context, k *call) {
 			r.park(k, !led, ended)
 		}
 		r.parked.Add(-1)
+		led = false
 	}
 	if !begin.IsZero() {
 		r.waited(begin)
@@ -319,7 +320,8 @@ func (r *Reactor) spin(done *atomic.Bool, ended <-chan struct{}, patience *time.
 	if r.misses.Load() > mostMisses {
 		limit = shortSpin
 	}
-	begin := time.Now()
+	// Most have come by the first look, which takes no longer than to read the clock.
+	var begin time.Time
 	breakAt := breakEvery
 	for {
 		spins := spinsInC
@@ -342,6 +344,9 @@ func (r *Reactor) spin(done *atomic.Bool, ended <-chan struct{}, patience *time.
 			default:
 				continue
 			}
+		}
+		if begin.IsZero() {
+			begin = time.Now()
 		}
 		spent := time.Since(begin)
 		if spent > limit+*patience {

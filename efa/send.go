@@ -113,7 +113,7 @@ func (q *Request) Done() bool { return q.done.Load() }
 // WriteMessage would. The request must not be used afterwards.
 func (q *Request) Wait(ctx context.Context) error {
 	k := (*call)(q)
-	k.conn.reactor.await(ctx, k)
+	k.conn.reactor.await(ctx, k, false)
 	_, err := k.result()
 	return err
 }
