@@ -10,3 +10,5 @@ func attach(_, _, _ uint64) (*attachment, error) { return nil, errNoShared }
 func (*attachment) write(uint64, []byte) error { return errNoShared }
 
 func (*attachment) close() error { return nil }
+
+func (*attachment) lives() error { return errNoShared }

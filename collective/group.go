@@ -89,7 +89,7 @@ type member struct {
 	invited  bool    // to map this one's
 	window   int
 	ready    [slots]readiness
-	scratch  apart // for the next readiness
+	scratch  [slots]apart // for a readiness that follows
 
 	told  uint64 // what it knows of this rank's released, and 1; 0 for nothing
 	put   uint64 // the last call in which this rank has put to it, and 1

@@ -2,6 +2,7 @@ package collective
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -158,7 +159,7 @@ func (g *group) tellStopped(p progress) {
 func (g *group) noticedLate(p progress, from *member, n comm.Notice) {
 	switch n.Tag & 0xff {
 	case noticeReady:
-		from.announced = n.Tag>>8 + 1
+		from.announced = max(from.announced, n.Tag>>8+1)
 		g.tellStopped(p)
 	case noticeStopped:
 		from.stopped, from.stoppedAt = true, n.ID
@@ -169,18 +170,35 @@ func (g *group) noticedLate(p progress, from *member, n comm.Notice) {
 	g.retire(p)
 }
 
-// release ends the waits when the device is closed: nobody writes here any more, but for a
-// rank that is lost and still lives, stopped say, on shm. What it was told of is never any
-// other memory of the program's.
+// release ends the waits when the device is closed: nobody writes here any more, but, on shm, for a
+// process that still lives and has not said so: one that is stopped, say, and goes on later. What it was told
+// of is never any other memory of the program's.
 func (g *group) release(p progress) {
 	g.lookAway(p)
 	for _, c := range g.failed {
-		if _, unknown := c.isWritten(); unknown && c.exposed != nil {
+		if may, _ := c.isWritten(); may && c.exposed != nil {
 			keep(c.spaces[schedule.Output])
 		}
 		c.told = false
 	}
 	g.settle(p)
+	if g.mayBeWritten() {
+		g.parked = slices.DeleteFunc(g.parked, func(b *block) bool {
+			// Others write to one that is shared where they have mapped it themselves.
+			return b.shared == nil && b.exposure.Close() == nil
+		})
+	}
+}
+
+// mayBeWritten says whether there is a process that lives, and has not said that it writes no more.
+func (g *group) mayBeWritten() bool {
+	for rank := range g.members {
+		m := &g.members[rank]
+		if m.near != nil && m.near.process != nil && (!m.stopped || m.heard < m.stoppedAt) && m.near.process.lives() == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // kept is memory of Go's that is not given back for as long as the process lives.

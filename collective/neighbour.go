@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"unsafe"
 
@@ -109,6 +110,9 @@ func (g *group) showCache(p progress) {
 	_, _ = rand.Read(cookie[:]) // never fails
 	g.near.cookie = binary.LittleEndian.Uint64(cookie[:])
 	binary.LittleEndian.PutUint64(g.cache.memory[g.headerAt():], g.near.cookie)
+	shown.Lock()
+	shown.groups[g.near.cookie] = g
+	shown.Unlock()
 	for rank := range g.members {
 		if g.members[rank].near != nil {
 			g.invite(p, rank)
@@ -131,11 +135,31 @@ func (g *group) invite(p progress, rank int) {
 	}
 }
 
+// shown are the groups of this process whose caches others may map, by the cookies of these.
+var shown = struct {
+	sync.Mutex
+	groups map[uint64]*group
+}{groups: make(map[uint64]*group)}
+
+// offers says whether a cache can be that of a rank: what is known to be another's, of this process above
+// all, somebody else has heard of. Otherwise this process would write, for that one, to memory of its own.
+func (g *group) offers(rank int, cookie uint64) bool {
+	for i := range g.members {
+		if near := g.members[i].near; near != nil && near.cookie == cookie {
+			return false
+		}
+	}
+	shown.Lock()
+	defer shown.Unlock()
+	owner := shown.groups[cookie]
+	return owner == nil || owner != g && owner.rank == rank && owner.size == g.size
+}
+
 // invited maps the cache of a rank. Where that cannot be, what is put there goes by the device.
 // That rank is invited, too: if nothing is put from there, this one has to hear what is released.
 func (g *group) invited(p progress, source int, n comm.Notice) {
 	from := &g.members[source]
-	if from.near != nil || g.slot == 0 || !g.sameHost {
+	if from.near != nil || g.slot == 0 || !g.sameHost || !g.offers(source, n.Remote.Key) {
 		return
 	}
 	memory, err := mapShared(n.ID, n.Length, g.cacheSize())
@@ -351,8 +375,9 @@ func (g *group) takeIn(p progress, in *inbox) bool {
 	// Once: its writer could still change it.
 	place := binary.LittleEndian.Uint64(entry[8:])
 	offset, length := int(place&releasedMark), int(place>>32)
-	if offset == noticeMark && !g.members[in.rank].known {
-		// What comes by the device has to be known before: see noticeReleased.
+	if offset == noticeMark && !g.members[in.rank].known && g.failure == nil {
+		// What comes by the device has to be known before: see noticeReleased. Who has failed only
+		// wants to hear of what is behind it.
 		return false
 	}
 	var released uint64
@@ -399,8 +424,11 @@ func (g *group) hearReleased(p progress, rank int, released uint64) {
 	g.resume(p)
 }
 
-// moveOut ends the use of other ranks' caches.
+// moveOut ends the use of other ranks' caches, and what they know of this one's.
 func (g *group) moveOut() (err error) {
+	shown.Lock()
+	delete(shown.groups, g.near.cookie)
+	shown.Unlock()
 	for rank := range g.members {
 		err = errors.Join(err, g.moveOutOf(rank))
 	}

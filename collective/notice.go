@@ -105,7 +105,7 @@ func (g *group) noticed(p progress, source int, n comm.Notice, window *mapping) 
 	case noticeShared:
 		g.invited(p, source, n)
 	case noticeScratch:
-		from.scratch = apart{number, place{n.Remote, window}}
+		from.scratch[number%slots] = apart{number, place{n.Remote, window}}
 	case noticeReady:
 		return g.ready(p, source, number, n, window)
 	case noticeEnded:
@@ -173,13 +173,14 @@ func (g *group) ready(p progress, source int, number uint64, n comm.Notice, wind
 	if r.valid && r.number >= number {
 		return fmt.Errorf("%w: it was ready for call %d, and is for %d", comm.ErrProtocol, r.number, number)
 	}
-	from.announced = number + 1
+	// One by the ring and one by the device may change places.
+	from.announced = max(from.announced, number+1)
 	*r = readiness{valid: true, number: number, fingerprint: n.ID, output: place{n.Remote, window}, scratch: place{n.Remote, window}}
 	if n.Length == scratchApart {
 		// Without a noticeScratch, there is none.
 		r.scratch = place{}
-		if from.scratch.number == number {
-			r.scratch = from.scratch.place
+		if apart := &from.scratch[number%slots]; apart.number == number {
+			r.scratch = apart.place
 		}
 	} else {
 		r.scratch.Address += n.Length
