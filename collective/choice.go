@@ -36,12 +36,17 @@ func (g *group) options(kind schedule.Collective, bytes, element int, commutativ
 }
 
 // chunk is in pieces of how many elements what a rank puts is cut, or 0. That has the next rank begin
-// earlier, along trees, and in rings over a network. Within a host, where who puts does the work, rings
+// earlier, along trees, and in rings over a network, and a rank that is put to directly copy what has come. Within a host, where who puts does the work, rings
 // and exchanges have all ranks at work in any case, and each piece is one more thing to be told of.
 func (g *group) chunk(kind schedule.Collective, algorithm schedule.Algorithm, bytes, element int) int {
 	chunk, pieces := max(g.config.Chunk/element, 1), mostPieces
 	switch kind {
 	case schedule.CollectiveBcast, schedule.CollectiveReduce:
+	case schedule.CollectiveGather, schedule.CollectiveScatter:
+		// What others have put is copied to the caller within a host only.
+		if !g.sameHost || algorithm != schedule.Direct {
+			return 0
+		}
 	default:
 		if g.sameHost && algorithm != schedule.ReduceBcast {
 			return 0

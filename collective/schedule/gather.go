@@ -1,11 +1,13 @@
 package schedule
 
+import "iter"
+
 // Gather is the plan of a call that gives the root the length units of each rank, in
 // Output, one behind the other in the order of the ranks. Contributions stand in Input;
 // at the root, and there alone, Options.InPlace has its own in its place in Output. The
 // other ranks have no Output.
 //
-// The algorithms are [Binomial], and [Direct] for much data. Options.Chunk is not used.
+// The algorithms are [Binomial], and [Direct] for much data, of which alone Options.Chunk cuts what is put.
 func Gather(rank, size, root, length int, o Options) (Plan, error) {
 	cut, err := evenly(size, length)
 	if err != nil {
@@ -25,7 +27,7 @@ func Gatherv(rank, root int, output Blocks, o Options) (Plan, error) {
 }
 
 func gather(rank, root int, cut blocks, o Options) (Plan, error) {
-	s, err := CollectiveGather.beginLong(rank, cut.size, root, 0, o)
+	s, err := CollectiveGather.beginLong(rank, cut.size, root, o.whole(cut), o)
 	if err != nil {
 		return Plan{}, err
 	}
@@ -48,7 +50,7 @@ func gather(rank, root int, cut blocks, o Options) (Plan, error) {
 			continue
 		}
 		number := 0
-		for dst := range cut.runs(Output, given) {
+		for dst := range s.going(cut, Output, given) {
 			s.awaitNumber(given.holder, number, dst)
 			number++
 		}
@@ -57,7 +59,7 @@ func gather(rank, root int, cut blocks, o Options) (Plan, error) {
 	case -1:
 	case root:
 		number, at := 0, 0
-		for dst := range cut.runs(Output, mine.part) {
+		for dst := range s.going(cut, Output, mine.part) {
 			s.putNumber(root, number, held.part(at, dst.Length), dst)
 			number++
 			at += dst.Length
@@ -74,7 +76,7 @@ func gather(rank, root int, cut blocks, o Options) (Plan, error) {
 // root, and there alone, Options.InPlace leaves its own where they are: it has no Output.
 // The other ranks have no Input.
 //
-// The algorithms are [Binomial], and [Direct] for much data. Options.Chunk is not used.
+// The algorithms are [Binomial], and [Direct] for much data, of which alone Options.Chunk cuts what is put.
 func Scatter(rank, size, root, length int, o Options) (Plan, error) {
 	cut, err := evenly(size, length)
 	if err != nil {
@@ -94,7 +96,7 @@ func Scatterv(rank, root int, input Blocks, o Options) (Plan, error) {
 }
 
 func scatter(rank, root int, cut blocks, o Options) (Plan, error) {
-	s, err := CollectiveScatter.beginLong(rank, cut.size, root, 0, o)
+	s, err := CollectiveScatter.beginLong(rank, cut.size, root, o.whole(cut), o)
 	if err != nil {
 		return Plan{}, err
 	}
@@ -113,7 +115,7 @@ func scatter(rank, root int, cut blocks, o Options) (Plan, error) {
 			continue
 		}
 		number, at := 0, 0
-		for src := range cut.runs(Input, given) {
+		for src := range s.going(cut, Input, given) {
 			s.putNumber(given.holder, number, src, dst.part(at, src.Length))
 			number++
 			at += src.Length
@@ -128,6 +130,30 @@ func scatter(rank, root int, cut blocks, o Options) (Plan, error) {
 		s.copy(result, cut.packed(part{low: rank, end: rank + 1}, mine.low))
 	}
 	return s.plan, nil
+}
+
+// whole is the length of what Chunk cuts of a Gather or a Scatter.
+func (o Options) whole(cut blocks) int {
+	if o.Algorithm != Direct {
+		return 0
+	}
+	return cut.length
+}
+
+// going are the puts of a part from the root, or to it: its runs there, and, if all is direct, the pieces of these.
+func (s *script) going(cut blocks, space Space, p part) iter.Seq[Span] {
+	if s.Algorithm != Direct {
+		return cut.runs(space, p)
+	}
+	return func(yield func(Span) bool) {
+		for run := range cut.runs(space, p) {
+			for piece := range s.pieces(run) {
+				if !yield(piece) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // holding is the place of the rank in a halving, or, if all is direct, right under the
@@ -159,7 +185,7 @@ func (s *script) awaitScattered(cut blocks, mine holding, root int) {
 		return
 	}
 	number, at := 0, 0
-	for src := range cut.runs(Input, mine.part) {
+	for src := range s.going(cut, Input, mine.part) {
 		s.awaitNumber(root, number, came.part(at, src.Length))
 		number++
 		at += src.Length

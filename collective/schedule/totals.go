@@ -144,7 +144,9 @@ type formula struct {
 func (c Collective) formula(cut blocks, root int, o Options) (formula, error) {
 	longest := cut.length // of what Chunk cuts
 	switch c {
-	case CollectiveGather, CollectiveScatter, CollectiveAlltoall:
+	case CollectiveGather, CollectiveScatter:
+		longest = o.whole(cut)
+	case CollectiveAlltoall:
 		longest = 0
 	}
 	if err := o.check(cut.size, root, longest); err != nil {

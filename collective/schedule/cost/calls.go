@@ -156,7 +156,7 @@ func (h *handing) come(s schedule.Span) {
 // add has a rank copy what came.
 func (h *handing) add(steps []step, element int) []step {
 	for _, units := range h.came {
-		steps = append(steps, step{action: schedule.Copy, bytes: float64(units) * float64(element)})
+		steps = append(steps, step{action: schedule.Copy, bytes: float64(units) * float64(element), given: true})
 	}
 	h.came = h.came[:0]
 	return steps

@@ -186,6 +186,18 @@ func TestSharing(t *testing.T) {
 	requireCost(t, beta*bytes/2, callOf(schedule.CollectiveBcast, schedule.Tree, 2, bytes), local)
 	requireCost(t, beta*bytes, callOf(schedule.CollectiveAllgather, schedule.Direct, 2, bytes), local)
 	requireCost(t, 3*beta*bytes/2, callOf(schedule.CollectiveBcast, schedule.Tree, 4, bytes), local)
+	// Whatever two do at the same time they do at half of what they have alone: here each copies its own.
+	copied := local
+	copied.CopyRate = 1e9 / beta
+	requireCost(t, beta*bytes+2*beta*bytes, callOf(schedule.CollectiveAllgather, schedule.Direct, 2, bytes), copied)
+	// What others have put comes from their cores, and is copied no faster than it is put.
+	handed := copied
+	handed.CopyRate, handed.Slot, handed.Handed = 4*local.LocalAlone, 1, true
+	bcast := callOf(schedule.CollectiveBcast, schedule.Tree, 2, bytes)
+	bcast.InPlace = true
+	requireCost(t, beta*bytes/2+beta*bytes/8, bcast, handed)
+	handed.Mapped = true
+	requireCost(t, beta*bytes/2+beta*bytes/2, bcast, handed)
 	local.LocalByCore = false
 	requireCost(t, 3*beta*bytes, exchange, local)
 }

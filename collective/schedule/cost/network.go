@@ -25,7 +25,8 @@ type Network struct {
 	LocalLatency, LocalOverhead, LocalReceive time.Duration
 	LocalBandwidth                            float64
 	// LocalAlone is what counts with LocalByCore in the place of LocalBandwidth while no other
-	// rank of the node moves data, copies or combines. 0 means that there is no difference.
+	// rank of the node moves data, copies or combines: at the same time as another, a rank does each of these as
+	// many times slower. Where Mapped, what others have put is copied no faster, either. 0 means that there is no difference.
 	LocalAlone float64
 	// LocalByCore says that the rank that puts within a node moves the data itself, and
 	// does nothing else meanwhile, as in shared memory. What it puts to a rank on the same core does
@@ -53,6 +54,9 @@ type Network struct {
 	// Look is what it takes a core to look at a rank that waits, and to go on to the next, where
 	// ranks share cores: each keeps its ranks, which run in turn until they have to wait.
 	Look time.Duration
+	// Turn is what each call takes a rank beside Call and Look, where ranks share cores: who has all that a call
+	// waits for goes on to the next one, which others have not begun.
+	Turn time.Duration
 
 	// Call is what a rank does for each call beside what its plan says.
 	Call time.Duration
@@ -174,6 +178,7 @@ func (n Network) withDefaults() (Network, error) {
 		{"LocalReceive", n.LocalReceive},
 		{"Step", n.Step},
 		{"Look", n.Look},
+		{"Turn", n.Turn},
 		{"Call", n.Call},
 		{"Notice", n.Notice},
 	} {

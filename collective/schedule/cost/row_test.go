@@ -23,7 +23,7 @@ func row(t *testing.T, network cost.Network, calls ...schedule.Call) [][]time.Du
 func TestRowOfOne(t *testing.T) {
 	efa := cost.EFA()
 	crowd := efa
-	crowd.CoresPerNode, crowd.Look = 2, 3*time.Microsecond
+	crowd.CoresPerNode, crowd.Look, crowd.Turn = 2, 3*time.Microsecond, time.Microsecond
 	slots := efa
 	slots.Slot, slots.RanksPerNode = 100, 3
 	loud := efa
@@ -54,6 +54,9 @@ func TestBesidePlans(t *testing.T) {
 	bcast := callOf(schedule.CollectiveBcast, schedule.Tree, 2, bytes)
 	bcast.InPlace = true
 	requireCost(t, us, bcast, cost.Network{Call: us})
+	// Where the two have one core, each takes a turn more.
+	requireCost(t, us, bcast, cost.Network{Call: us, Turn: us, RanksPerNode: 2, CoresPerNode: 2})
+	requireCost(t, 4*us, bcast, cost.Network{Call: us, Turn: us, RanksPerNode: 2, CoresPerNode: 1})
 	// The result is copied to who gets one, and at the end.
 	requireCost(t, 3*us+bytes, bcast, cost.Network{Latency: 3 * us, Handed: true, CopyRate: 1e9})
 	// Who is put to says that it is ready, which is a put without data.

@@ -74,7 +74,8 @@ type step struct {
 	// notice: it is one that costs Network.Notice.
 	notice bool
 	// fetch: it is the peer that moves what is put. direct: it is put to memory of the caller's.
-	fetch, direct bool
+	// given: it is a copy of what others have put.
+	fetch, direct, given bool
 }
 
 func newRun(size, first, ranks int, network Network) *run {
@@ -157,7 +158,7 @@ func (r *run) resume(i int, at float64) bool {
 			case s.direct && r.LocalDirect > 0:
 				r.busy(i, seconds(s.bytes/r.LocalDirect))
 				me.moves = me.now
-			case !r.move(i, s.bytes):
+			case !r.move(i, s.bytes, r.alone()):
 				continue
 			}
 			r.begin(i, s)
@@ -174,7 +175,7 @@ func (r *run) resume(i int, at float64) bool {
 			}
 			me.now = max(me.now, at)
 			if e, is := r.fetched[key]; is {
-				if !r.move(i, e.bytes) {
+				if !r.move(i, e.bytes, r.alone()) {
 					continue
 				}
 				delete(r.fetched, key)
@@ -189,14 +190,27 @@ func (r *run) resume(i int, at float64) bool {
 				}
 			}
 			r.busy(i, float64(receive))
-		case schedule.Reduce:
-			r.busy(i, float64(r.Step)+seconds(s.bytes/r.ReduceRate))
-			me.moves = me.now
-		case schedule.Copy:
-			r.busy(i, float64(r.Step)+seconds(s.bytes/r.CopyRate))
-			me.moves = me.now
+		case schedule.Reduce, schedule.Copy:
+			if me.moved == 0 {
+				r.busy(i, float64(r.Step))
+			}
+			rate := r.CopyRate
+			switch {
+			case s.action == schedule.Reduce:
+				rate = r.ReduceRate
+			case s.given && r.Mapped && r.LocalAlone > 0:
+				// It comes from another core.
+				rate = min(r.LocalAlone, rate)
+			}
+			if !r.move(i, s.bytes, rate) {
+				continue
+			}
 		case entered:
-			r.busy(i, float64(r.Call))
+			takes := r.Call
+			if r.shared(i) {
+				takes += r.Turn
+			}
+			r.busy(i, float64(takes))
 		case schedule.Settle, ended:
 			if me.under > 0 {
 				me.waits, me.goes = settling, never
@@ -234,23 +248,33 @@ func (r *run) together(i int, s *step) bool {
 	return r.shared(i) && r.place(i) == r.place(int(s.peer)) && r.CopyRate > r.LocalBandwidth && !math.IsInf(r.CopyRate, 1)
 }
 
-// move has a rank move a piece, or all if that makes no difference, and says whether that was the last.
-func (r *run) move(i int, bytes float64) bool {
+// alone is how fast a rank moves data to another while no other rank moves any.
+func (r *run) alone() float64 {
+	if r.LocalAlone == 0 {
+		return r.LocalBandwidth
+	}
+	return r.LocalAlone
+}
+
+// move has a rank move a piece, or all if that makes no difference, and says whether that was the last. rate is
+// what it has alone: while another one does the same, whatever that is, both have as much less as two that put to
+// each other.
+func (r *run) move(i int, bytes, rate float64) bool {
 	me := &r.ranks[i]
 	if r.LocalAlone == 0 {
-		r.busy(i, seconds(bytes/r.LocalBandwidth))
+		r.busy(i, seconds(bytes/rate))
 		me.moves = me.now
 		return true
 	}
-	start, bandwidth := me.now, r.LocalAlone
+	start := me.now
 	first := i - i%r.RanksPerNode
 	for j := first; j < min(first+r.RanksPerNode, len(r.ranks)); j++ {
 		if j != i && r.ranks[j].moves > start {
-			bandwidth = r.LocalBandwidth
+			rate *= r.LocalBandwidth / r.LocalAlone
 			break
 		}
 	}
-	r.busy(i, seconds(bytes/pieces/bandwidth))
+	r.busy(i, seconds(bytes/pieces/rate))
 	me.moves = me.now
 	me.moved = (me.moved + 1) % pieces
 	return me.moved == 0

@@ -83,6 +83,7 @@ var networkSettings = []networkSetting{
 	{"links", func(n *cost.Network) any { return &n.LinksPerNode }},
 	{"cores", func(n *cost.Network) any { return &n.CoresPerNode }},
 	{"look", func(n *cost.Network) any { return &n.Look }},
+	{"turn", func(n *cost.Network) any { return &n.Turn }},
 	{"call", func(n *cost.Network) any { return &n.Call }},
 	{"notice", func(n *cost.Network) any { return &n.Notice }},
 	{"mapped", func(n *cost.Network) any { return &n.Mapped }},

@@ -67,7 +67,7 @@ func (s *survey) estimate(around *Surroundings) (cost.Network, error) {
 		return n, err
 	}
 	bcast.Algorithm = schedule.Tree
-	if n.LocalByCore && n.LocalBandwidth > 0 {
+	if n.LocalByCore && n.LocalBandwidth > 0 && p.Put.Median() > 0 {
 		if n, err = fitAlone(n, p, bcast, exchange); err != nil {
 			return n, err
 		}
@@ -86,7 +86,18 @@ func (s *survey) estimate(around *Surroundings) (cost.Network, error) {
 		return n, err
 	}
 	rounds.Algorithm = schedule.Bruck
-	n, err = fit(n, rounds, crowd.rounds(), func(n *cost.Network, by float64) { n.Look = duration(by) })
+	once := rounds
+	once.Algorithm = schedule.Direct
+	// What there is for each round, and for each call, follows from calls of several rounds and of one. Each
+	// is found out with the other as it was last.
+	for range 4 {
+		if n, err = fit(n, rounds, crowd.rounds(), func(n *cost.Network, by float64) { n.Look = duration(by) }); err != nil {
+			return n, err
+		}
+		if n, err = fit(n, once, crowd.Direct.Median(), func(n *cost.Network, by float64) { n.Turn = duration(by) }); err != nil {
+			return n, err
+		}
+	}
 	measured := crowd.exchanged()
 	if err != nil || measured == 0 {
 		return n, err
@@ -98,10 +109,15 @@ func (s *survey) estimate(around *Surroundings) (cost.Network, error) {
 	exchange.Size = ranks
 	before := n
 	return fit(n, exchange, measured, func(n *cost.Network, by float64) {
-		n.LocalBandwidth, n.LocalDirect = before.LocalBandwidth/(1+by), before.LocalDirect/(1+by)
-		n.CopyRate, n.ReduceRate = before.CopyRate/(1+by), before.ReduceRate/(1+by)
+		slower := leastSlower + by
+		n.LocalAlone, n.LocalBandwidth, n.LocalDirect = before.LocalAlone/slower, before.LocalBandwidth/slower, before.LocalDirect/slower
+		n.CopyRate, n.ReduceRate = before.CopyRate/slower, before.ReduceRate/slower
 	})
 }
+
+// leastSlower is how many times slower data are moved by all ranks than by two at least: less may be
+// in the caches of two that have as much.
+const leastSlower = 0.25
 
 // exchangeOf is a call in which two ranks put so many bytes to each other.
 func exchangeOf(bytes int, shm bool) (schedule.Call, error) {
@@ -110,22 +126,30 @@ func exchangeOf(bytes int, shm bool) (schedule.Call, error) {
 	return call, err
 }
 
-// fitAlone finds out how fast a rank moves data that the other waits for, in a Bcast, and how much slower
-// two are at the same time, if they are.
+// fitAlone finds out how fast a rank moves data while no other does, from a Bcast, and how much slower
+// two are at the same time, from an exchange.
 func fitAlone(n cost.Network, p *Probe, bcast, exchange schedule.Call) (cost.Network, error) {
-	free := n
-	free.LocalBandwidth = 0
-	without, err := predict(free, bcast)
-	if err != nil {
-		return n, err
+	// To the memory of another no rank copies faster than to its own; but what a core has in its own cache it
+	// copies a hundred times as fast, in what is short.
+	most, slower := n.CopyRate, 1.0
+	const times = 100
+	var err error
+	for range 4 {
+		n, err = fit(n, bcast, p.Put.Median(), func(n *cost.Network, by float64) {
+			n.LocalAlone = most / (1 + times*by)
+			n.LocalBandwidth = n.LocalAlone / slower
+		})
+		if err != nil {
+			return n, err
+		}
+		alone := n.LocalAlone
+		n, err = fit(n, exchange, p.Exchange.Median(), func(n *cost.Network, by float64) { n.LocalBandwidth = alone / (1 + times*by) })
+		if err != nil {
+			return n, err
+		}
+		slower = alone / n.LocalBandwidth
 	}
-	// To the memory of another no rank copies faster than to its own.
-	alone := min(rate(p.Bytes, p.Put.Median()-without), n.CopyRate)
-	if alone <= n.LocalBandwidth {
-		return n, nil
-	}
-	n.LocalAlone = alone
-	return fit(n, exchange, p.Exchange.Median(), func(n *cost.Network, by float64) { n.LocalBandwidth = alone / (1 + by) })
+	return n, nil
 }
 
 // fit makes a network worse by so much that a call takes as long as it was measured to.
@@ -161,8 +185,7 @@ func (s *survey) calibrates(r *Result, algorithm string) bool {
 	case schedule.CollectiveAllgather.String():
 		// By whatever algorithm, two ranks put to each other what they have.
 		exchange := slices.ContainsFunc(crowdExchanges, func(a schedule.Algorithm) bool { return a.String() == algorithm })
-		return r.Ranks == 2 || crowded && (exchange && r.around.Crowd.exchanged() > 0 ||
-			r.Bytes == short && algorithm == schedule.Bruck.String())
+		return r.Ranks == 2 || crowded && exchange && (r.around.Crowd.exchanged() > 0 || r.Bytes == short)
 	}
 	return false
 }

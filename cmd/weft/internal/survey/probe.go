@@ -70,6 +70,7 @@ func (w *worksheet) addNetwork(network []Probe, ranks int, simulate bool) {
 func (w *worksheet) addCrowd(crowd *Crowd) {
 	w.add(&crowd.Barrier, job.Case{Work: schedule.CollectiveBarrier.String(), Algorithm: schedule.Dissemination})
 	w.add(&crowd.Short, job.Case{Work: schedule.CollectiveAllgather.String(), Algorithm: schedule.Bruck, Bytes: short})
+	w.add(&crowd.Direct, job.Case{Work: schedule.CollectiveAllgather.String(), Algorithm: schedule.Direct, Bytes: short})
 	if e := crowd.Exchange; e != nil {
 		w.add(&e.Direct, job.Case{Work: schedule.CollectiveAllgather.String(), Algorithm: crowdExchanges[0], Bytes: e.Bytes})
 		w.add(&e.Bruck, job.Case{Work: schedule.CollectiveAllgather.String(), Algorithm: crowdExchanges[1], Bytes: e.Bytes})
@@ -131,6 +132,8 @@ func newCrowd(provider, collective string, ranks, bytes int) *Crowd {
 const (
 	shared   = 32 << 10
 	uncached = 16 << 20
+	// mostProbed is the most of an exchange of two ranks: a longer one goes another way (cost.MostMapped).
+	mostProbed = 32 << 20
 )
 
 // exchangeBytes are those of an exchange of some ranks that has as much memory in all as a call has.
@@ -151,12 +154,16 @@ func memoryOf(collective string, ranks, bytes int) int {
 
 // pairBytes are those with which two ranks find out what the network is like for a call: on shm, where
 // ranks are as fast as the caches they share, so many that these two have as much memory as all ranks of
-// the call, up to what is in no cache.
+// the call, up to what is in no cache; and no less than the call, unless that is.
 func pairBytes(provider, collective string, ranks, bytes int) int {
-	if provider != shm || bytes <= short || bytes >= uncached {
+	switch exchange := exchangeBytes(collective, ranks, bytes, 2); {
+	case provider != shm || bytes <= short:
 		return max(bytes, short)
+	case bytes < uncached:
+		return max(bytes, min(exchange, uncached))
+	default:
+		return min(exchange, mostProbed)
 	}
-	return max(bytes, min(exchangeBytes(collective, ranks, bytes, 2), uncached))
 }
 
 // probed is what was found out with so many bytes.
@@ -217,7 +224,7 @@ func (a *Surroundings) round(i int) *Surroundings {
 	if a.Crowd == nil {
 		return one
 	}
-	one.Crowd = &Crowd{Barrier: a.Crowd.Barrier.round(i), Short: a.Crowd.Short.round(i)}
+	one.Crowd = &Crowd{Barrier: a.Crowd.Barrier.round(i), Short: a.Crowd.Short.round(i), Direct: a.Crowd.Direct.round(i)}
 	if e := a.Crowd.Exchange; e != nil {
 		one.Crowd.Exchange = &Exchange{Bytes: e.Bytes, Direct: e.Direct.round(i), Bruck: e.Bruck.round(i)}
 	}

@@ -70,10 +70,11 @@ type Surroundings struct {
 }
 
 // Crowd is how long a barrier of ranks that share cores takes, an exchange of a few bytes by
-// Bruck, and one of more, if that was measured.
+// Bruck and directly, and one of more, if that was measured.
 type Crowd struct {
 	Barrier  Series    `json:"barrier_us"`
 	Short    Series    `json:"short_us"`
+	Direct   Series    `json:"direct_us"`
 	Exchange *Exchange `json:"exchange,omitempty"`
 }
 
