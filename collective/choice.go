@@ -55,7 +55,8 @@ func (g *group) chunk(kind schedule.Collective, algorithm schedule.Algorithm, by
 	if bytes/element <= chunk {
 		return 0
 	}
-	if kind == schedule.CollectiveAllgather || kind == schedule.CollectiveReduceScatter {
+	switch kind {
+	case schedule.CollectiveAllgather, schedule.CollectiveReduceScatter, schedule.CollectiveGather, schedule.CollectiveScatter:
 		// The blocks of all ranks are cut.
 		pieces = max(min(pieces, schedule.MaxPieces/max(g.size, 1)), 1)
 	}

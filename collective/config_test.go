@@ -128,6 +128,19 @@ func TestOptions(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, c.want, o.Chunk, "%+v", c)
 	}
+	// What goes directly to a root, or from it, is cut on shm only.
+	for _, c := range []struct {
+		algorithm schedule.Algorithm
+		sameHost  bool
+		want      int
+	}{{schedule.Direct, true, 256 << 10}, {schedule.Direct, false, 0}, {schedule.Binomial, true, 0}} {
+		config := Config{Algorithms: map[schedule.Collective]schedule.Algorithm{schedule.CollectiveGather: c.algorithm, schedule.CollectiveScatter: c.algorithm}}
+		for kind := range config.Algorithms {
+			o, err := config.Options(kind, 2, 1<<20, 1, true, c.sameHost)
+			require.NoError(t, err)
+			require.Equal(t, c.want, o.Chunk, "%v by %+v", kind, c)
+		}
+	}
 	// An option may take an algorithm by which pieces are handed on, and may say how long they are.
 	g := group{size: 2, sameHost: true, table: newTable(Config{}, 2), config: Config{Chunk: 1000, Fanout: 2}}
 	for want, adjust := range map[int][]Option{
@@ -150,13 +163,15 @@ func TestOptionsHaveAPlan(t *testing.T) {
 		for _, size := range []int{2, 1000, 1025, 4096, schedule.MaxSize} {
 			for _, length := range []int{0, 1 << 16, 1<<16 + 1, 1<<24 + 7, 1 << 26} {
 				for _, chunk := range []int{0, 1000} {
-					o, err := Config{Chunk: chunk}.Options(kind, size, length, 1, true, false)
-					require.NoError(t, err)
-					c := schedule.Call{Collective: kind, Size: size, Length: length, Options: o}
-					if kind == schedule.CollectiveBarrier {
-						c.Length = 0
+					for _, sameHost := range []bool{false, true} {
+						o, err := Config{Chunk: chunk}.Options(kind, size, length, 1, true, sameHost)
+						require.NoError(t, err)
+						c := schedule.Call{Collective: kind, Size: size, Length: length, Options: o}
+						if kind == schedule.CollectiveBarrier {
+							c.Length = 0
+						}
+						require.NoError(t, c.Check(), "%+v", c)
 					}
-					require.NoError(t, c.Check(), "%+v", c)
 				}
 			}
 		}
