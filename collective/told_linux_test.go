@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 	"time"
 
@@ -66,6 +67,7 @@ func TestReadyByRingAndDevice(t *testing.T) {
 			for round := range rounds {
 				if rank == 1 {
 					for begin, late := time.Now(), time.Duration(r.IntN(10_000)); time.Since(begin) < late; {
+						runtime.Gosched()
 					}
 				}
 				// As many pieces as entries, or less.
@@ -146,13 +148,13 @@ func TestNoticesWantRoomForAll(t *testing.T) {
 		g.comm.Reactor().Do(func(progress) {
 			m := &g.members[1]
 			// Nothing of it is real: the reader is not to look.
-			real, sent := m.near.ring, m.near.sent
+			mapped, sent := m.near.ring, m.near.sent
 			m.near.ring, m.near.sent, m.near.taken = make([]byte, ringSize), ringEntries-1, 0
 			assert.False(t, g.notifyNear(1, make([]comm.Notice, mostNotices), nil))
 			assert.EqualValues(t, ringEntries-1, m.near.sent)
 			assert.Equal(t, make([]byte, ringSize), m.near.ring)
 			assert.True(t, g.notifyNear(1, make([]comm.Notice, 1), nil))
-			m.near.ring, m.near.sent, m.near.taken = real, sent, sent
+			m.near.ring, m.near.sent, m.near.taken = mapped, sent, sent
 		})
 	})
 }
