@@ -176,7 +176,7 @@ func (g *group) noticedLate(p progress, from *member, n comm.Notice) {
 func (g *group) release(p progress) {
 	g.lookAway(p)
 	for _, c := range g.failed {
-		if may, _ := c.isWritten(); may && c.exposed != nil {
+		if may, unknown := c.isWritten(); may && (unknown || g.sameHost) && c.exposed != nil {
 			keep(c.spaces[schedule.Output])
 		}
 		c.told = false
