@@ -118,11 +118,10 @@ func (s *survey) surround() {
 
 // newCrowd has an exchange of as much memory in all as a call of so many bytes has: how much slower
 // ranks are together depends on how much of that is in caches. On shm, where the ranks move the data, that they
-// have cores in turn says all of it for what is in no cache, and for what each core has in its own; elsewhere others need
-// the cores, too.
+// have cores in turn says all of it for what each core has in its own cache; elsewhere others need the cores, too.
 func newCrowd(provider, collective string, ranks, bytes int) *Crowd {
 	crowd := &Crowd{}
-	if bytes > short && (provider != shm || bytes >= shared && bytes < uncached) {
+	if bytes > short && (provider != shm || bytes >= shared) {
 		crowd.Exchange = &Exchange{Bytes: exchangeBytes(collective, ranks, bytes, ranks)}
 	}
 	return crowd
