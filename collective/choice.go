@@ -36,7 +36,8 @@ func (g *group) options(kind schedule.Collective, bytes, element int, commutativ
 }
 
 // chunk is in pieces of how many elements what a rank puts is cut, or 0. That has the next rank begin
-// earlier, along trees, and in rings over a network, and a rank that is put to directly copy what has come. Within a host, where who puts does the work, rings
+// earlier, along trees, and in rings over a network, and a rank that is put to directly copy what has
+// come. Within a host, where who puts does the work, rings
 // and exchanges have all ranks at work in any case, and each piece is one more thing to be told of.
 func (g *group) chunk(kind schedule.Collective, algorithm schedule.Algorithm, bytes, element int) int {
 	chunk, pieces := max(g.config.Chunk/element, 1), mostPieces

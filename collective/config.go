@@ -28,7 +28,8 @@ type Config struct {
 	// 128 communicators of the process.
 	CachePages int
 	// Chunk ("chunk") is how many bytes are handed on at once, at least, along trees and, but for shm,
-	// in rings; and on shm of what goes directly to the root of a Gather, or from that of a Scatter. 0 means 256 KiB. Of long calls it is more: there are up to 64 pieces, and on shm those of
+	// in rings; and on shm of what goes directly to the root of a Gather, or from that of a Scatter.
+	// 0 means 256 KiB. Of long calls it is more: there are up to 64 pieces, and on shm those of
 	// 4 MiB and more, if all ranks have more than 8 MiB, have 1 MiB.
 	Chunk int
 	// Algorithms ("allreduce=ring" and so on) are those to take; of others, one is chosen

@@ -110,9 +110,9 @@ func (g *group) showCache(p progress) {
 	_, _ = rand.Read(cookie[:]) // never fails
 	g.near.cookie = binary.LittleEndian.Uint64(cookie[:])
 	binary.LittleEndian.PutUint64(g.cache.memory[g.headerAt():], g.near.cookie)
-	shown.Lock()
-	shown.groups[g.near.cookie] = g
-	shown.Unlock()
+	ownCaches.Lock()
+	ownCaches.groups[g.near.cookie] = g
+	ownCaches.Unlock()
 	for rank := range g.members {
 		if g.members[rank].near != nil {
 			g.invite(p, rank)
@@ -135,8 +135,8 @@ func (g *group) invite(p progress, rank int) {
 	}
 }
 
-// shown are the groups of this process whose caches others may map, by the cookies of these.
-var shown = struct {
+// ownCaches are the groups of this process whose caches others may map, by the cookies of these.
+var ownCaches = struct {
 	sync.Mutex
 	groups map[uint64]*group
 }{groups: make(map[uint64]*group)}
@@ -149,9 +149,9 @@ func (g *group) offers(rank int, cookie uint64) bool {
 			return false
 		}
 	}
-	shown.Lock()
-	defer shown.Unlock()
-	owner := shown.groups[cookie]
+	ownCaches.Lock()
+	defer ownCaches.Unlock()
+	owner := ownCaches.groups[cookie]
 	return owner == nil || owner != g && owner.rank == rank && owner.size == g.size
 }
 
@@ -426,9 +426,9 @@ func (g *group) hearReleased(p progress, rank int, released uint64) {
 
 // moveOut ends the use of other ranks' caches, and what they know of this one's.
 func (g *group) moveOut() (err error) {
-	shown.Lock()
-	delete(shown.groups, g.near.cookie)
-	shown.Unlock()
+	ownCaches.Lock()
+	delete(ownCaches.groups, g.near.cookie)
+	ownCaches.Unlock()
 	for rank := range g.members {
 		err = errors.Join(err, g.moveOutOf(rank))
 	}

@@ -27,7 +27,7 @@ func Gatherv(rank, root int, output Blocks, o Options) (Plan, error) {
 }
 
 func gather(rank, root int, cut blocks, o Options) (Plan, error) {
-	s, err := CollectiveGather.beginLong(rank, cut.size, root, o.whole(cut), o)
+	s, err := CollectiveGather.beginLong(rank, cut.size, root, o.cutLength(cut), o)
 	if err != nil {
 		return Plan{}, err
 	}
@@ -50,7 +50,7 @@ func gather(rank, root int, cut blocks, o Options) (Plan, error) {
 			continue
 		}
 		number := 0
-		for dst := range s.going(cut, Output, given) {
+		for dst := range s.rootPuts(cut, Output, given) {
 			s.awaitNumber(given.holder, number, dst)
 			number++
 		}
@@ -59,7 +59,7 @@ func gather(rank, root int, cut blocks, o Options) (Plan, error) {
 	case -1:
 	case root:
 		number, at := 0, 0
-		for dst := range s.going(cut, Output, mine.part) {
+		for dst := range s.rootPuts(cut, Output, mine.part) {
 			s.putNumber(root, number, held.part(at, dst.Length), dst)
 			number++
 			at += dst.Length
@@ -96,7 +96,7 @@ func Scatterv(rank, root int, input Blocks, o Options) (Plan, error) {
 }
 
 func scatter(rank, root int, cut blocks, o Options) (Plan, error) {
-	s, err := CollectiveScatter.beginLong(rank, cut.size, root, o.whole(cut), o)
+	s, err := CollectiveScatter.beginLong(rank, cut.size, root, o.cutLength(cut), o)
 	if err != nil {
 		return Plan{}, err
 	}
@@ -115,7 +115,7 @@ func scatter(rank, root int, cut blocks, o Options) (Plan, error) {
 			continue
 		}
 		number, at := 0, 0
-		for src := range s.going(cut, Input, given) {
+		for src := range s.rootPuts(cut, Input, given) {
 			s.putNumber(given.holder, number, src, dst.part(at, src.Length))
 			number++
 			at += src.Length
@@ -132,16 +132,16 @@ func scatter(rank, root int, cut blocks, o Options) (Plan, error) {
 	return s.plan, nil
 }
 
-// whole is the length of what Chunk cuts of a Gather or a Scatter.
-func (o Options) whole(cut blocks) int {
+// cutLength is the length of what Chunk cuts of a Gather or a Scatter.
+func (o Options) cutLength(cut blocks) int {
 	if o.Algorithm != Direct {
 		return 0
 	}
 	return cut.length
 }
 
-// going are the puts of a part from the root, or to it: its runs there, and, if all is direct, the pieces of these.
-func (s *script) going(cut blocks, space Space, p part) iter.Seq[Span] {
+// rootPuts are the puts of a part from the root, or to it: its runs there, and, if all is direct, the pieces of these.
+func (s *script) rootPuts(cut blocks, space Space, p part) iter.Seq[Span] {
 	if s.Algorithm != Direct {
 		return cut.runs(space, p)
 	}
@@ -185,7 +185,7 @@ func (s *script) awaitScattered(cut blocks, mine holding, root int) {
 		return
 	}
 	number, at := 0, 0
-	for src := range s.going(cut, Input, mine.part) {
+	for src := range s.rootPuts(cut, Input, mine.part) {
 		s.awaitNumber(root, number, came.part(at, src.Length))
 		number++
 		at += src.Length

@@ -145,7 +145,7 @@ func (c Collective) formula(cut blocks, root int, o Options) (formula, error) {
 	longest := cut.length // of what Chunk cuts
 	switch c {
 	case CollectiveGather, CollectiveScatter:
-		longest = o.whole(cut)
+		longest = o.cutLength(cut)
 	case CollectiveAlltoall:
 		longest = 0
 	}
