@@ -44,18 +44,18 @@ func TestOptionsOfWhatIsNotSo(t *testing.T) {
 func TestOptionsWithoutAPlan(t *testing.T) {
 	each(t, func(t *testing.T, provider string) {
 		worlds := open(t, provider, 2)
-		buf := make([]byte, schedule.MaxPieces+1)
+		bufs := [2][]byte{make([]byte, schedule.MaxPieces+1), make([]byte, schedule.MaxPieces+1)}
 		for _, adjust := range []Option{
 			func(o *schedule.Options) { o.Fanout = -1 },
 			func(o *schedule.Options) { o.Chunk = -1 },
 			func(o *schedule.Options) { o.Chunk = 1 },
 			WithAlgorithm(schedule.Ring),
 		} {
-			for rank, err := range errorsOf(worlds, func(_ int, c *comm.Comm) error { return Bcast(deadline(t), c, buf, 0, adjust) }) {
+			for rank, err := range errorsOf(worlds, func(rank int, c *comm.Comm) error { return Bcast(deadline(t), c, bufs[rank], 0, adjust) }) {
 				var argument *ArgumentError
 				require.ErrorAs(t, err, &argument, "rank %d", rank)
 			}
 		}
-		everywhere(t, worlds, func(_ int, c *comm.Comm) error { return Bcast(deadline(t), c, buf, 0) })
+		everywhere(t, worlds, func(rank int, c *comm.Comm) error { return Bcast(deadline(t), c, bufs[rank], 0) })
 	})
 }
