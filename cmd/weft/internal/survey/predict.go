@@ -18,7 +18,7 @@ import (
 // a put takes where they follow each other, and the rest to be on its way. Where ranks share cores, what it takes to
 // go on with one, and by how much data is slower, is what makes a barrier and an exchange of
 // as many ranks take as long as they were measured to. How fast a rank moves data while the other
-// does not is known from a Bcast.
+// does not is known from a Bcast, and how fast it combines what it was sent from a Reduce.
 func (s *survey) estimate(around *Surroundings) (cost.Network, error) {
 	network, ranks := around.Network, around.Ranks
 	first, p := network[0], &network[len(network)-1]
@@ -69,6 +69,11 @@ func (s *survey) estimate(around *Surroundings) (cost.Network, error) {
 	bcast.Algorithm = schedule.Tree
 	if n.LocalByCore && n.LocalBandwidth > 0 && p.Put.Median() > 0 {
 		if n, err = fitAlone(n, p, bcast, exchange); err != nil {
+			return n, err
+		}
+	}
+	if n.LocalAlone > 0 && p.Reduce.Median() > 0 {
+		if n, err = fitCombining(n, p); err != nil {
 			return n, err
 		}
 	}
@@ -152,10 +157,23 @@ func fitAlone(n cost.Network, p *Probe, bcast, exchange schedule.Call) (cost.Net
 	return n, nil
 }
 
+// fitCombining finds out, from a Reduce, how fast a rank combines what another one has just put, which
+// is in the caches of that one's core, or in none.
+func fitCombining(n cost.Network, p *Probe) (cost.Network, error) {
+	reduce, err := callOf(schedule.CollectiveReduce, 2, p.Bytes, n.Mapped)
+	if err != nil {
+		return n, err
+	}
+	reduce.Algorithm = schedule.Tree
+	const times = 100
+	alone := n.ReduceRate
+	return fit(n, reduce, p.Reduce.Median(), func(n *cost.Network, by float64) { n.ReduceRate = alone / (1 + times*by) })
+}
+
 // fit makes a network worse by so much that a call takes as long as it was measured to.
 func fit(n cost.Network, call schedule.Call, measured float64, worse func(n *cost.Network, by float64)) (cost.Network, error) {
 	low, high := 0.0, measured
-	for range 24 {
+	for range 32 {
 		by := (low + high) / 2
 		with := n
 		worse(&with, by)
@@ -180,7 +198,7 @@ func (s *survey) calibrates(r *Result, algorithm string) bool {
 	switch r.Collective {
 	case schedule.CollectiveBarrier.String():
 		return r.Ranks == 2 || crowded
-	case schedule.CollectiveBcast.String():
+	case schedule.CollectiveBcast.String(), schedule.CollectiveReduce.String():
 		return r.Ranks == 2 && algorithm == schedule.Tree.String()
 	case schedule.CollectiveAllgather.String():
 		// By whatever algorithm, two ranks put to each other what they have.

@@ -57,6 +57,7 @@ func (w *worksheet) addNetwork(network []Probe, ranks int, simulate bool) {
 		}
 		add(&one.Exchange, job.Case{Work: schedule.CollectiveAllgather.String(), Algorithm: schedule.Direct, Bytes: one.Bytes})
 		add(&one.Put, job.Case{Work: schedule.CollectiveBcast.String(), Algorithm: schedule.Tree, Bytes: one.Bytes})
+		add(&one.Reduce, job.Case{Work: schedule.CollectiveReduce.String(), Algorithm: schedule.Tree, Bytes: one.Bytes})
 		if one.Bytes == short {
 			// With an option, as the calls that are predicted have one: it takes its time.
 			add(&one.Barrier, job.Case{Work: schedule.CollectiveBarrier.String(), Algorithm: schedule.Dissemination})
@@ -217,7 +218,7 @@ func (a *Surroundings) round(i int) *Surroundings {
 	for _, p := range a.Network {
 		one.Network = append(one.Network, Probe{
 			Bytes: p.Bytes, Message: p.Message.round(i), Combine: p.Combine.round(i), Copy: p.Copy.round(i),
-			Exchange: p.Exchange.round(i), Put: p.Put.round(i), Barrier: p.Barrier.round(i), Empty: p.Empty.round(i), Stream: p.Stream.round(i),
+			Exchange: p.Exchange.round(i), Put: p.Put.round(i), Reduce: p.Reduce.round(i), Barrier: p.Barrier.round(i), Empty: p.Empty.round(i), Stream: p.Stream.round(i),
 		})
 	}
 	if a.Crowd == nil {

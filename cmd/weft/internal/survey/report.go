@@ -47,12 +47,13 @@ type Probe struct {
 	Message Series `json:"message_us"`
 	Combine Series `json:"combine_us"`
 	Copy    Series `json:"copy_us"`
-	// Exchange is a call in which two ranks put to each other, and Put one in which one of them
-	// does; Barrier one in which they tell each other and move nothing, Empty one in which they
+	// Exchange is a call in which two ranks put to each other, Put one in which one of them
+	// does, and Reduce one in which the other combines that; Barrier one in which they tell each other and move nothing, Empty one in which they
 	// do not even that, and Stream what a put takes a rank where many follow each other. They are
 	// measured for the simulation.
 	Exchange Series `json:"exchange_us,omitempty"`
 	Put      Series `json:"put_us,omitempty"`
+	Reduce   Series `json:"reduce_us,omitempty"`
 	Barrier  Series `json:"barrier_us,omitempty"`
 	Empty    Series `json:"empty_us,omitempty"`
 	Stream   Series `json:"stream_us,omitempty"`
