@@ -22,31 +22,37 @@ func crossing(kind schedule.Collective) bool {
 }
 
 // cross puts to a rank without the device, if that can be.
-func (g *group) cross(c *call, s *schedule.Step, src []byte, to place) bool {
+func (g *group) cross(p progress, c *call, s *schedule.Step, src []byte, to place) (crossed bool, err error) {
 	m := &g.members[s.Peer]
-	if !g.leaves(m, s) {
-		return false
+	if m.near == nil {
+		return false, nil
 	}
 	mapped := to.window.at(to.Address, len(src))
 	if mapped == nil && (!crossing(c.shape.Collective) || m.near.process == nil) {
-		return false
+		return false, nil
 	}
-	entry := m.near.entry()
-	if entry == nil {
-		return false
+	worded := g.fitsWord(s)
+	var entry []byte
+	if worded {
+		if entry = m.near.entry(); entry == nil {
+			return false, nil
+		}
 	}
 	if mapped != nil {
 		c.copy(mapped, src)
 	} else if err := m.near.process.write(to.Address, src); err != nil {
 		// The device says what is wrong, or can do better: nobody was told of anything yet.
 		_ = m.near.detach()
-		return false
+		return false, nil
+	}
+	g.stats.CrossedBytes += uint64(len(src))
+	if !worded {
+		return true, g.notifyArrived(p, c.number, s)
 	}
 	binary.LittleEndian.PutUint64(entry[8:], 0) // no data
 	m.near.stamp(entry, wordOf(c.number, g.rank, s.Number, g.released))
 	g.worded(s)
-	g.stats.CrossedBytes += uint64(len(src))
-	return true
+	return true, nil
 }
 
 // mostCopied is how long the result of an Allreduce is at most for others to copy it to a window. Of a longer

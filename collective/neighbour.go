@@ -211,20 +211,24 @@ func (o *outbox) stamp(entry []byte, word uint32) {
 	atomic.StoreUint64(wordAt(entry, 0), lap<<32|uint64(word))
 }
 
-// leaves says whether the word of a put can go to the ring of a rank.
-func (g *group) leaves(to *member, s *schedule.Step) bool {
-	return to.near != nil && s.Number < mostWordNumber && g.size <= mostWordSource
+// fitsWord says whether a word can say which put of which rank it is of. The ring has a notice for another.
+func (g *group) fitsWord(s *schedule.Step) bool {
+	return s.Number < mostWordNumber && g.size <= mostWordSource
 }
 
 // leave puts to a rank whose cache is mapped, if there is room.
-func (g *group) leave(c *call, s *schedule.Step, src []byte, offset int) bool {
+func (g *group) leave(p progress, c *call, s *schedule.Step, src []byte, offset int) (left bool, err error) {
 	to := &g.members[s.Peer]
-	if !g.leaves(to, s) {
-		return false
+	if to.near == nil {
+		return false, nil
+	}
+	if !g.fitsWord(s) {
+		copy(to.near.memory[offset:], src)
+		return true, g.notifyArrived(p, c.number, s)
 	}
 	entry := to.near.entry()
 	if entry == nil {
-		return false
+		return false, nil
 	}
 	short := 0
 	if len(src) <= mostData {
@@ -236,7 +240,7 @@ func (g *group) leave(c *call, s *schedule.Step, src []byte, offset int) bool {
 	g.near.last = to.near
 	to.near.stamp(entry, wordOf(c.number, g.rank, s.Number, g.released))
 	g.worded(s)
-	return true
+	return true, nil
 }
 
 // tellNear is tell for a rank that looks for it before it needs to know.

@@ -48,8 +48,9 @@ func prepare[T any](c *comm.Comm, w wanted[T], options []Option) prepared {
 	if err != nil {
 		return prepared{err: err}
 	}
-	bytes := w.length * sizeOf[T]()
-	if high, low := bits.Mul64(uint64(bytes), uint64(g.size)); high != 0 || low > mostBytes {
+	over, each := bits.Mul64(uint64(w.length), uint64(sizeOf[T]()))
+	bytes := int(each)
+	if high, low := bits.Mul64(each, uint64(g.size)); over != 0 || high != 0 || low > mostBytes {
 		most := mostBytes / g.size / sizeOf[T]()
 		return refused(c, &ArgumentError{"length", fmt.Sprintf("of %d elements for each of %d ranks", w.length, g.size), fmt.Sprintf("%d at most", most)})
 	}

@@ -45,15 +45,19 @@ func (g *group) put(p progress, c *call, s *schedule.Step) (wait bool, err error
 	if s.Action == schedule.Put {
 		src = c.at(s.Src)
 	}
-	if !c.large && g.leave(c, s, src, offset) {
-		return false, nil
+	if !c.large {
+		if left, err := g.leave(p, c, s, src, offset); left || err != nil {
+			return unreachable(err)
+		}
 	}
 	if s.Action == schedule.Signal && !c.large {
 		return unreachable(g.signal(p, c, s, to.Remote))
 	}
 	to.Address += uint64(offset)
-	if c.large && g.cross(c, s, src, to) {
-		return false, nil
+	if c.large {
+		if crossed, err := g.cross(p, c, s, src, to); crossed || err != nil {
+			return unreachable(err)
+		}
 	}
 	if s.Action == schedule.Signal {
 		return unreachable(g.notifyArrived(p, c.number, s))
@@ -105,7 +109,7 @@ func (g *group) worded(s *schedule.Step) {
 
 // hasWord says whether a write of so many bytes for a step can carry a word.
 func (g *group) hasWord(s *schedule.Step, bytes int) bool {
-	return g.members[s.Peer].window >= 0 && g.size <= mostWordSource && s.Number < mostWordNumber && bytes <= g.comm.MaxWrite(s.Peer)
+	return g.members[s.Peer].window >= 0 && g.fitsWord(s) && bytes <= g.comm.MaxWrite(s.Peer)
 }
 
 // unreachable has a call wait for word of a peer that is gone, as it seems: what that has
@@ -120,8 +124,13 @@ func unreachable(err error) (wait bool, fatal error) {
 	return false, err
 }
 
+// notifyArrived tells a peer that what was put is there.
 func (g *group) notifyArrived(p progress, number uint64, s *schedule.Step) error {
-	return g.comm.Notify(p, s.Peer, comm.Notice{Tag: noticeTag(noticeArrived, number), ID: uint64(s.Number)})
+	n := comm.Notice{Tag: noticeTag(noticeArrived, number), ID: uint64(s.Number)}
+	if g.notifyNear(s.Peer, []comm.Notice{n}, nil) {
+		return nil
+	}
+	return g.comm.Notify(p, s.Peer, n)
 }
 
 // landing hears of the ends of writes to a rank, by the call that has a slot.

@@ -50,6 +50,49 @@ func TestScratchOfTwoCalls(t *testing.T) {
 	})
 }
 
+// What a rank is told of a call does not come undone by what it is told late of one before, nor is where its
+// Scratch was of use to a later one.
+func TestToldOutOfTurn(t *testing.T) {
+	onShm(t, func(t *testing.T) {
+		_, groups := neighbours(t, 2)
+		g := groups[1]
+		ready := func(number uint64) comm.Notice {
+			return comm.Notice{Tag: noticeTag(noticeReady, number), Length: scratchApart, Remote: fabric.Remote{Address: 9}}
+		}
+		g.comm.Reactor().Do(func(p progress) {
+			n, from := g.released, &g.members[0]
+			assert.NoError(t, g.Notice(p, 0, comm.Notice{Tag: noticeTag(noticeScratch, n), Remote: fabric.Remote{Address: 1000}}))
+			assert.NoError(t, g.Notice(p, 0, ready(n+1)))
+			assert.NoError(t, g.Notice(p, 0, ready(n)))
+			assert.Equal(t, n+2, from.announced)
+			assert.NoError(t, g.Notice(p, 0, ready(n+slots)))
+			assert.Zero(t, from.ready[n%slots].scratch.Address)
+			from.announced, g.failure = n+2, errClosed
+			g.noticedLate(p, from, ready(n))
+			assert.Equal(t, n+2, from.announced)
+			g.failure, from.ready, from.announced, from.dismissed = nil, [slots]readiness{}, 0, false
+		})
+	})
+}
+
+// A cache can be that of one rank only.
+func TestWhoseCacheItIs(t *testing.T) {
+	onShm(t, func(t *testing.T) {
+		_, groups := neighbours(t, 2)
+		g := groups[1]
+		g.comm.Reactor().Do(func(progress) {
+			from, theirs := &g.members[0], groups[0].near.cookie
+			assert.False(t, g.offers(0, g.near.cookie), "this rank's own")
+			assert.False(t, g.offers(0, theirs), "known already")
+			near := from.near
+			from.near = nil
+			assert.True(t, g.offers(0, theirs))
+			assert.False(t, g.offers(1, theirs), "of another rank of this process")
+			from.near = near
+		})
+	})
+}
+
 // Calls whose notices have no room in the ring, beside some that have, end.
 func TestReadyByRingAndDevice(t *testing.T) {
 	onShm(t, func(t *testing.T) {

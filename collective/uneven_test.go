@@ -80,6 +80,25 @@ func TestArgumentsOfUneven(t *testing.T) {
 	})
 }
 
+// Counts are refused that no memory can have, also where their bytes come out as few.
+func TestLengthsThatWrapAround(t *testing.T) {
+	type block [1 << 24]byte
+	each(t, func(t *testing.T, provider string) {
+		worlds := open(t, provider, 2)
+		errs := errorsOf(worlds, func(rank int, c *comm.Comm) error {
+			counts := []int{1, 1}
+			if rank == 1 {
+				counts[0] = 1 << 40 // in bytes, 2^64
+			}
+			return Gatherv(deadline(t), c, make([]block, 1), make([]block, 2), Blocks{Counts: counts}, 0)
+		})
+		var argument *ArgumentError
+		require.ErrorAs(t, errs[1], &argument)
+		require.Contains(t, argument.Error(), "length")
+		require.Error(t, errs[0])
+	})
+}
+
 // Ranks that put blocks to different places hear of it, before anything is there. What is
 // of no block does not count, and neither does how places are said.
 func TestMismatchOfPlaces(t *testing.T) {

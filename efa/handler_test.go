@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"runtime"
 	"testing"
 	"time"
 
@@ -263,6 +264,32 @@ func TestTask(t *testing.T) {
 		require.ErrorIs(t, err, mine)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 	})
+}
+
+// What was handed over before a Run begins before it.
+func TestRunBeginsBehindOthers(t *testing.T) {
+	b := newBed(t, settings[0])
+	dialed, accepted := b.connect(t, Config{})
+	r := dialed.reactor
+	for range 200 {
+		first, w := false, &place{started: make(chan struct{}), finished: true}
+		for !r.lead() {
+			runtime.Gosched()
+		}
+		// As Begin does while somebody else leads, who is about to leave.
+		r.later(func() {
+			select {
+			case <-w.started:
+			default:
+				first = true
+			}
+		})
+		r.role.Store(0)
+		require.NoError(t, r.Run(deadline(t), &w.task, w))
+		r.do(func() {})
+		require.True(t, first)
+	}
+	closeBoth(t, dialed, accepted)
 }
 
 // A task for which much is moved is owed as long as it goes on, however it ends, and no longer:

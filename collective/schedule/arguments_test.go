@@ -20,6 +20,13 @@ func TestArguments(t *testing.T) {
 	call := func(size, root, length int, o schedule.Options) schedule.Call {
 		return schedule.Call{Collective: schedule.CollectiveBcast, Size: size, Root: root, Length: length, Options: o}
 	}
+	inPieces := func(algorithm schedule.Algorithm) schedule.Call {
+		return schedule.Call{Collective: schedule.CollectiveGather, Size: 4, Length: 1 << 30, Options: schedule.Options{Algorithm: algorithm, Chunk: 100}}
+	}
+	totals := func(c schedule.Call) error {
+		_, err := c.Totals()
+		return err
+	}
 	v := func(counts, places []int) error {
 		_, err := schedule.Allgatherv(0, schedule.Blocks{Counts: counts, Displacements: places}, schedule.Options{})
 		return err
@@ -45,6 +52,8 @@ func TestArguments(t *testing.T) {
 		"fan-out -1":        {plan(0, call(4, 0, 1, schedule.Options{Fanout: -1})), "fan-out", -1, "at least 1, or 0 for 2"},
 		"chunk -1":          {plan(0, call(4, 0, 1, schedule.Options{Chunk: -1})), "chunk", -1, "at least 1, or 0 for none"},
 		"chunk too small":   {plan(0, call(4, 0, 1<<30, schedule.Options{Chunk: 100})), "chunk", 100, "at least 16384 for 1073741824 units"},
+		"chunk of direct":   {plan(1, inPieces(schedule.Direct)), "chunk", 100, "at least 65536 for 4294967296 units"},
+		"chunk of totals":   {totals(inPieces(schedule.Direct)), "chunk", 100, "at least 65536 for 4294967296 units"},
 		"no collective":     {plan(0, schedule.Call{Size: 1}), "collective", 0, "one of Collectives"},
 		"root of none":      {plan(0, schedule.Call{Collective: schedule.CollectiveAllreduce, Size: 4, Root: 1}), "root", 1, "0, as there is none"},
 		"length of none":    {plan(0, schedule.Call{Collective: schedule.CollectiveBarrier, Size: 4, Length: 1}), "length", 1, "0, as there is no data"},
@@ -69,6 +78,10 @@ func TestArguments(t *testing.T) {
 		})
 	}
 	require.NoError(t, v([]int{2, 0, 2}, []int{2, 3, 0}), "an empty block may be anywhere")
+	for _, whole := range []schedule.Algorithm{schedule.Default, schedule.Binomial} {
+		require.NoError(t, plan(1, inPieces(whole)), "what is not cut may be of any length")
+		require.NoError(t, totals(inPieces(whole)))
+	}
 }
 
 func TestAlgorithmErrors(t *testing.T) {
