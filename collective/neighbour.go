@@ -216,7 +216,7 @@ func (g *group) fitsWord(s *schedule.Step) bool {
 	return s.Number < mostWordNumber && g.size <= mostWordSource
 }
 
-// leave puts to a rank whose cache is mapped, if there is room.
+// leave puts to a rank whose cache is mapped, if there is room for the word, or none is needed.
 func (g *group) leave(p progress, c *call, s *schedule.Step, src []byte, offset int) (left bool, err error) {
 	to := &g.members[s.Peer]
 	if to.near == nil {

@@ -48,9 +48,9 @@ type Probe struct {
 	Combine Series `json:"combine_us"`
 	Copy    Series `json:"copy_us"`
 	// Exchange is a call in which two ranks put to each other, Put one in which one of them
-	// does, and Reduce one in which the other combines that; Barrier one in which they tell each other and move nothing, Empty one in which they
-	// do not even that, and Stream what a put takes a rank where many follow each other. They are
-	// measured for the simulation.
+	// does, and Reduce one in which the other combines that; Barrier one in which they tell each
+	// other and move nothing, Empty one in which they do not even that, and Stream what a put
+	// takes a rank where many follow each other. They are measured for the simulation.
 	Exchange Series `json:"exchange_us,omitempty"`
 	Put      Series `json:"put_us,omitempty"`
 	Reduce   Series `json:"reduce_us,omitempty"`
