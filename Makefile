@@ -111,10 +111,10 @@ race: testreport ## run the tests with the race, pointer and cgo checks, and the
 	@$(RACED) ASAN_OPTIONS=detect_leaks=0 bin/testreport $(if $(ASANED),'$(ASANED)') -asan -count=1 -timeout=$(TIMEOUT) $(TESTFLAGS) ./cgo ./fabric
 
 # The same tests with Debian 13's libfabric, in a root of its own, but for the long
-# ones of the benchmarks, of jobs, of other processes and of the device itself, and
-# those on devices in memory, which are the same with any libfabric
-# (make test PKG=... in it runs them).
-LONG := -skip='^Test(SidesUnderstandEachOther|ConnectionsCarry|BenchmarksRun|PingPongUnderFaults|PingPongBetweenContainers|SRD|SRDUnderFaults|Valgrind|JobsOfAllSizes|RanksThatDoNotJoinAreNamed|HostVanishes|PeerIsRestarted|Interop|RankIsKilled|Processes|ManyRanks|OneNodeStandsForAll|TrainingByFourRanks|TrainingByMpirun|Faults|ScriptWithoutNamespaces|BenchScripts|BenchIsInterrupted|BenchShowsProgressOnTerminal|JobFails|DocPrograms|DocShell|BrowserDrawsPlots)$$|/^fake'
+# ones of the benchmarks, of jobs, of other processes and of the device itself, the
+# one of weft as a module, which wants git, and those on devices in memory, which are
+# the same with any libfabric (make test PKG=... in it runs them).
+LONG := -skip='^Test(SidesUnderstandEachOther|ConnectionsCarry|BenchmarksRun|PingPongUnderFaults|PingPongBetweenContainers|SRD|SRDUnderFaults|Valgrind|JobsOfAllSizes|RanksThatDoNotJoinAreNamed|HostVanishes|PeerIsRestarted|Interop|RankIsKilled|Processes|ManyRanks|OneNodeStandsForAll|TrainingByFourRanks|TrainingByMpirun|Faults|ScriptWithoutNamespaces|BenchScripts|BenchIsInterrupted|BenchShowsProgressOnTerminal|JobFails|DocPrograms|DocShell|ModuleCanBeHad|BrowserDrawsPlots)$$|/^fake'
 LIBFABRIC_2_PKG ?= $(PKG)
 LIBFABRIC_2_PROVIDERS ?=# all
 .PHONY: test-libfabric-2
