@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -56,6 +57,19 @@ func TestPeerEndsAmidMessages(t *testing.T) {
 			})
 		}
 	}
+}
+
+// What ofi_rxm sends at once it does not fetch, so that a peer may end amid longer messages, too,
+// where the program has asked for it.
+func TestPeerEndsAmidLongMessages(t *testing.T) {
+	if !slices.Contains(testenv.Providers(), "tcp") || fabric.LibraryVersion().Major >= 2 {
+		return // no such provider, or no such variable
+	}
+	ways := testprocess.Command(t, os.Args[0], "-test.run=^TestPeerEndsAmidMessages$/^tcp$", "-test.count=1", "-test.v")
+	ways.Env = append(os.Environ(), eagerLimit+"=1000000000")
+	said, err := ways.CombinedOutput()
+	require.NoError(t, err, "%s", said)
+	require.Contains(t, string(said), "--- PASS: TestPeerEndsAmidMessages/tcp/killed/2")
 }
 
 func peerEnds(t *testing.T, info *fabric.Info, provider string, killed bool, random *rand.Rand) {
