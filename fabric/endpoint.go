@@ -17,6 +17,9 @@ type Endpoint struct {
 	domain *Domain
 	turn   *cgo.Turn // nil until the endpoint is enabled
 	bound  bool      // enabling it has begun in libfabric
+	// turning: somebody is in a turn. It is no lock, for which each turn would have to wait: what
+	// two goroutines make of it is a data race, and finds most of them before libfabric does.
+	turning bool
 	// Where operations complete: often one queue for both directions. An
 	// endpoint may also have one for one direction only.
 	send    *CompletionQueue

@@ -38,8 +38,9 @@ func opsOf(queues ...*CompletionQueue) int {
 // completions filled in, of which some may be of other endpoints with the same queue, and
 // as many as operations are the most; 0 is normal. With no completions to fill in nothing is
 // read, and on most providers nothing moves. err is about the endpoint or its queue as a
-// whole, never about one operation: where it is closed (net.ErrClosed) or not enabled
-// (ErrInvalid), all of posts have Failed with it.
+// whole, never about one operation: where it is closed (net.ErrClosed), not enabled, or in a
+// turn of another goroutine (both ErrInvalid; of the latter not each is found), all of
+// posts have Failed with it.
 //
 // Implements: ssize_t fi_send(...), fi_recv(...), fi_inject(...), fi_tsend(...), fi_trecv(...), fi_tinject(...)
 //
@@ -80,6 +81,11 @@ func (e *Endpoint) takeTurn(posts []Op, completions []Completion, spins, waitMS 
 		e.leave()
 		return 0, failAll(posts, e.notEnabled("turn"))
 	}
+	if e.turning {
+		e.leave()
+		return 0, failAll(posts, e.invalid("turn", "another goroutine is in a turn of it, which is for one at a time"))
+	}
+	e.turning = true
 	n, staging := 0, true
 	// Also after a panic, as of memory of the program that is not there: whoever recovers
 	// can close the endpoint.
@@ -87,6 +93,7 @@ func (e *Endpoint) takeTurn(posts []Op, completions []Completion, spins, waitMS 
 		if staging {
 			e.unstage(posts[:n])
 		}
+		e.turning = false
 		e.leave()
 	}()
 	e.pace.step()
