@@ -21,9 +21,9 @@ func TestTurnOfTwoGoroutines(t *testing.T) {
 		s.peer = s.insert(t, other)
 		var one [1]fabric.Completion
 		ended := waiting(t, provider, func() int64 { return fabric.UsersOfEndpoint(s.e) },
-			func(waitMS int) (int, error) { return s.e.TurnWait(nil, one[:], waitMS) })
+			func(int) (int, error) { return s.e.Turn(nil, one[:], 1<<20) })
 		posts := make([]fabric.Op, 1)
-		require.Eventually(t, func() bool { // a wait may be over before its time, and another one begin
+		require.Eventually(t, func() bool { // between two turns there is none
 			posts[0] = fabric.Op{Kind: fabric.OpTaggedReceive, Peer: s.peer, Tag: 1, Buf: make([]byte, 8)}
 			_, err := s.e.Turn(posts, nil, 0)
 			if err != nil {
