@@ -232,7 +232,7 @@ func (v *AddressVector) wrong(address []byte) string {
 		return "an address has 1 to " + strconv.Itoa(longest) + " bytes, this one has " + strconv.Itoa(len(address))
 	case length != 0 && len(address) != length:
 		return "addresses here have " + strconv.Itoa(length) + " bytes, this one has " + strconv.Itoa(len(address))
-	case v.format == FormatText && address[len(address)-1] != 0:
+	case v.format == FormatText && (address[0] == 0 || address[len(address)-1] != 0):
 		return "addresses here are text that ends with a zero byte"
 	case v.format == FormatIPv4 || v.format == FormatIPv6 || v.format == FormatSocket:
 		want := uint16(syscall.AF_INET)

@@ -401,13 +401,20 @@ func wrongAddress(i *Info, address []byte) string {
 	if !i.IP() {
 		return ""
 	}
+	return wrongSocketAddress(i.a.AddressFormat, address)
+}
+
+// wrongSocketAddress is wrongAddress of one of a format of sockets, or of any of them.
+func wrongSocketAddress(format uint32, address []byte) string {
+	if len(address) < 2 {
+		return "an address of " + strconv.Itoa(len(address)) + " bytes is none"
+	}
 	family := binary.NativeEndian.Uint16(address)
-	format := i.a.AddressFormat
 	switch {
 	case family == syscall.AF_INET && format != cgo.FormatIPv6 && len(address) == sizeofIPv4:
 	case family == syscall.AF_INET6 && format != cgo.FormatIPv4 && len(address) == sizeofIPv6:
 	default:
-		return "an address of " + strconv.Itoa(len(address)) + " bytes and family " + strconv.Itoa(int(family)) + " is none of this endpoint's format"
+		return "an address of " + strconv.Itoa(len(address)) + " bytes and family " + strconv.Itoa(int(family)) + " is none of the format"
 	}
 	return ""
 }

@@ -33,6 +33,7 @@ type Endpoint struct {
 	batching   bool
 	undirected bool // untagged receives take messages of anybody
 	registered bool // what is not registered ends the process
+	singly     bool // a MultiReceive takes one message
 	// confirmsEarly: what was delivered may be complete before the device is done with it.
 	confirmsEarly bool
 	connection    connection
@@ -98,6 +99,7 @@ func (e *Endpoint) activate(send, receive *CompletionQueue) error {
 	e.wakes(first.wakeWaiters)
 	e.undirected = undirected(e.domain.info)
 	e.registered = registered(e.Info())
+	e.singly = singly(e.Info())
 	e.confirmsEarly = confirmsEarly(e.Info())
 	e.sendFlags = e.Info().Send().Flags
 	if spills(e.Info()) {

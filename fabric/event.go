@@ -75,4 +75,9 @@ func (e *ConnectionError) Error() string {
 }
 
 // Unwrap returns Err.
-func (e *ConnectionError) Unwrap() error { return e.Err }
+func (e *ConnectionError) Unwrap() error {
+	if e.Err == nil {
+		return nil
+	}
+	return e.Err
+}

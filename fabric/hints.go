@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -136,6 +137,8 @@ func (h *Hints) wrong() (detail string, unknown bool) {
 		return "Source and Destination cannot both be given by name: one of them can be a SourceAddress or DestinationAddress", false
 	case max(len(h.SourceAddress), len(h.DestinationAddress), len(h.AuthorizationKey)) > longestAddress:
 		return "an address or a key has at most " + strconv.Itoa(longestAddress) + " bytes", false
+	case h.AddressVector != 0 && h.AddressVector != AddressTable && h.AddressVector != AddressMap:
+		return "there is no such type of address vectors: " + strconv.Itoa(int(h.AddressVector)), false
 	case hasZero(h.Source, h.Destination, h.Service, h.Provider, h.Fabric, h.Domain):
 		return zeroByte, false
 	case h.Mode&AsyncVectors != 0:
@@ -143,7 +146,33 @@ func (h *Hints) wrong() (detail string, unknown bool) {
 	case uint64(all)&cgo.UnknownCaps != 0:
 		return "libfabric " + HeaderVersion().String() + " has no TaggedDirectedReceive, TaggedMultiReceiveBuffers and ExactDirectedReceive", true
 	}
-	return "", false
+	return h.wrongAddresses(), false
+}
+
+// wrongAddresses says which address cannot be one, where a format of sockets or a provider that
+// has these alone is named: sockets reads as many bytes as one has, and a domain that was opened
+// with what comes of one of another family cannot be closed.
+func (h *Hints) wrongAddresses() string {
+	switch h.AddressFormat {
+	case FormatSocket, FormatIPv4, FormatIPv6:
+	case 0:
+		if !slices.Contains([]string{"sockets", "tcp", "udp", "net"}, core(strings.TrimSuffix(h.Provider, ";"))) {
+			return ""
+		}
+	default:
+		return ""
+	}
+	for _, named := range []struct {
+		name    string
+		address []byte
+	}{{"SourceAddress", h.SourceAddress}, {"DestinationAddress", h.DestinationAddress}} {
+		if len(named.address) > 0 {
+			if detail := wrongSocketAddress(uint32(h.AddressFormat), named.address); detail != "" {
+				return named.name + ": " + detail
+			}
+		}
+	}
+	return ""
 }
 
 // hasZero says that C would take a text for a shorter one.

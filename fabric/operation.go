@@ -110,12 +110,16 @@ const (
 	// MultiReceive lets one receive take message after message into its buffer
 	// until less than OptionMinMultiReceive is left (FI_MULTI_RECV). Each has a
 	// completion with its Offset. The last one says Released, and may be one of
-	// its own, without a message. For an OpTaggedReceive it is ErrNotSupported on an
-	// endpoint whose Info has no TaggedMultiReceiveBuffers, as before libfabric 2.0.
+	// its own, without a message; if a message is longer than what is left, it is that
+	// one's, with ErrTruncated. On shm, which would write it beyond the
+	// buffer, the first message is the last one. The buffer is Op.Buf, which is not empty.
+	// For an OpTaggedReceive it is ErrNotSupported on an endpoint whose Info has no
+	// TaggedMultiReceiveBuffers, as before libfabric 2.0.
 	MultiReceive OpFlags = OpFlags(cgo.FlagMultiReceive)
 	// Peek asks whether a message that matches has arrived, without receiving
 	// it: the completion has its length, or is ErrNoMessage, which may be the
-	// same value each time (FI_PEEK).
+	// same value each time (FI_PEEK). For an OpReceive it is ErrNotSupported where the
+	// provider would receive the message.
 	Peek OpFlags = OpFlags(cgo.FlagPeek)
 	// Claim with Peek keeps the message for a receive with Claim and the token
 	// of the completion in Op.Claimed (FI_CLAIM).
@@ -225,8 +229,8 @@ type Completion struct {
 	Kind OpKind
 	// Tag is the tag that the sender gave, for a tagged receive that succeeded.
 	Tag uint64
-	// Len is the number of bytes received, peeked at, or written by a peer; 0 for
-	// everything else.
+	// Len is the number of bytes received, peeked at, or written by a peer, which tcp
+	// does not tell (0), nor of a message that is discarded; 0 for everything else.
 	Len int
 	// Source is who sent, if the info has SourceAddress and the peer is known;
 	// else AddressAny.
@@ -265,6 +269,10 @@ func (op *Op) wrong() string {
 		return strconv.Itoa(len(op.Descriptors)) + " descriptors for " + strconv.Itoa(len(op.Vector)) + " buffers"
 	case k.inject && len(op.Vector) > 0:
 		return "an injected operation has one buffer"
+	case k.receive && op.Flags&MultiReceive != 0 && (len(op.Vector) > 0 || len(op.Buf) == 0):
+		return "a MultiReceive has one buffer, Buf, with room for messages"
+	case k.receive && op.Flags&(Peek|Claim|Discard) == Discard:
+		return "Discard is of a message that is peeked at or claimed, and goes with Peek or Claim"
 	case k.atomic && len(op.Remotes) == 0:
 		return op.Atomic.wrong(op)
 	}

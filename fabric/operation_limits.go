@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/weft-go/weft/cgo"
@@ -84,7 +85,7 @@ func (e *Endpoint) misflagged(op *Op) bool {
 // fence overtake others, and sockets and shm keep the buffer of a tagged multi-receive for
 // good after its first message.
 func (e *Endpoint) incapable(op *Op) string {
-	if op.Flags&(Fence|MultiReceive) == 0 {
+	if op.Flags&(Fence|MultiReceive|Peek|Claim|Discard) == 0 {
 		return ""
 	}
 	has := e.Info().Capabilities()
@@ -93,8 +94,20 @@ func (e *Endpoint) incapable(op *Op) string {
 		return "a Fence takes an info with FencedOperations"
 	case op.Kind == OpTaggedReceive && op.Flags&MultiReceive != 0 && has&TaggedMultiReceiveBuffers == 0:
 		return "a MultiReceive of tagged messages takes an info with TaggedMultiReceiveBuffers"
+	case op.Kind == OpReceive && op.Flags&(Peek|Claim|Discard) != 0 && !peeksWithoutTag(e.provider):
+		return "a message without a tag would be received, and not only be looked at"
 	}
 	return ""
+}
+
+// peeksWithoutTag says that a provider does not take a peek of an untagged message for a
+// receive, as sockets alone does not of those that have been tried.
+func peeksWithoutTag(provider string) bool {
+	switch core(provider) {
+	case "shm", "tcp", "net", "efa":
+		return false
+	}
+	return !strings.HasSuffix(provider, ";ofi_rxm")
 }
 
 // tooMuch says that an operation has more buffers, more bytes to inject, or a larger

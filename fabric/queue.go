@@ -278,7 +278,7 @@ func (q *CompletionQueue) finish(t *cgo.Turn, c *cgo.Completion, out *Completion
 			if c.Buf >= s.base && c.Len > 0 {
 				out.Offset = int(c.Buf - s.base)
 			}
-			last = c.Flags&cgo.FlagMultiReceive != 0
+			last = c.Flags&cgo.FlagMultiReceive != 0 || s.endpoint.singly
 			out.Released = last
 		}
 	}

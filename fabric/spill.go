@@ -40,8 +40,14 @@ func receiveVectors(i *Info) uint64 {
 // spilling says that an operation is a receive with a buffer more. A peek has none,
 // and a buffer for several messages can have none: it must be long enough.
 func (e *Endpoint) spilling(op *Op) bool {
-	return e.spill != nil && kinds[op.Kind].receive && op.Flags&(MultiReceive|Peek|Discard) == 0
+	return e.spill != nil && kinds[op.Kind].receive && op.Flags&(Peek|Discard) == 0 &&
+		(op.Flags&MultiReceive == 0 || e.singly)
 }
+
+// singly says of endpoints that a buffer for several messages gets one. shm takes the length of
+// each from what is left, also that of one which is longer: what is left is nearly 2^64 then, and
+// whatever comes is written behind the buffer.
+func singly(i *Info) bool { return core(i.Provider()) == "shm" }
 
 // tooManyBuffers says why a receive leaves no room for one buffer more, or nothing.
 func tooManyBuffers(op *Op) string {
@@ -84,7 +90,7 @@ func (e *Endpoint) addSpill(c *cgo.Op, x *cgo.Extra) (room int) {
 func (s *slot) spilled(q *CompletionQueue, out *Completion, length int) {
 	s.endpoint.spill.empty()
 	*out = Completion{
-		Context: s.context, Kind: s.kind, Source: AddressAny,
+		Context: s.context, Kind: s.kind, Source: AddressAny, Released: s.flags&MultiReceive != 0,
 		Err: &Error{Op: s.kind.String(), Provider: q.provider, Errno: errnoTruncated, Excess: length - s.room},
 	}
 }

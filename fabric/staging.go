@@ -64,6 +64,9 @@ func (e *Endpoint) stage(op *Op, c *cgo.Op, x *cgo.Extra) bool {
 	state := e.domain.descriptors.translate(&c.Descriptor, op.ownDescriptor())
 	if !plain || spills {
 		state = max(state, e.domain.extend(op, c, x))
+		if e.singly {
+			x.Flags &^= uint64(MultiReceive)
+		}
 		if x.Remotes > 0 && op.Flags&^Immediate == 0 {
 			// Only the form with a message takes them, and it takes no defaults.
 			x.Flags |= uint64(e.sendFlags)

@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/weft-go/weft/cgo"
@@ -24,7 +25,7 @@ func (e *Endpoint) closeRaw() cgo.Code {
 		}
 		return code
 	}
-	v, code := e.domain.raw.OpenAddressVector(0)
+	v, code := e.domain.raw.OpenAddressVectorConfig(cgo.AddressVectorConfig{Type: uint32(cmp.Or(e.domain.info.AddressVector(), AddressTable))})
 	if code != 0 {
 		return code
 	}

@@ -10,6 +10,7 @@ var peekCases = []named{
 	{"peek", peekCase},
 	{"claim", claimCase},
 	{"discard", discardCase},
+	{"peek without a tag", untaggedPeekCase},
 }
 
 // peek asks until the provider has seen the message.
@@ -36,6 +37,35 @@ func (s *station) look(t *trial, tag uint64, flags fabric.OpFlags) fabric.Comple
 	c := s.await(t)
 	equal(t, 77, c.Context)
 	return c
+}
+
+// A message without a tag that was peeked at is still there, and none is said to be when there
+// is none.
+func untaggedPeekCase(t *trial) {
+	a, b := pairOf(t, fabric.Messages)
+	look := func() fabric.Completion {
+		op := b.post(t, fabric.Op{Kind: fabric.OpReceive, Peer: fabric.AddressAny, Flags: fabric.Peek})
+		if errors.Is(op.Err, fabric.ErrNotSupported) {
+			t.need("FI_PEEK of messages without a tag", op.Err)
+		}
+		noError(t, op.Err)
+		return b.await(t)
+	}
+	errorIs(t, look().Err, fabric.ErrNoMessage)
+	a.must(t, fabric.Op{Kind: fabric.OpInject, Peer: a.peer, Buf: []byte("one")})
+	t.until("message to peek at", func(int) bool {
+		c := look()
+		if c.Err != nil {
+			errorIs(t, c.Err, fabric.ErrNoMessage)
+			return false
+		}
+		equal(t, 3, c.Len)
+		return true
+	})
+	got := make([]byte, 8)
+	b.must(t, fabric.Op{Kind: fabric.OpReceive, Peer: fabric.AddressAny, Buf: got})
+	equal(t, "one", string(got[:b.done(t).Len]))
+	idle(t, b)
 }
 
 func (s *station) say(t *trial, tag uint64, text string) {

@@ -1,0 +1,58 @@
+package fabric_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weft-go/weft/fabric"
+)
+
+// Hints that cannot be are refused where they are given, for what comes of them is taken, and
+// cannot be used or closed.
+func TestWrongHints(t *testing.T) {
+	ip := []byte{2, 0, 0, 0, 127, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0}
+	for what, h := range map[string]fabric.Hints{
+		"no such vector":          {AddressVector: 3},
+		"short destination":       {Provider: "sockets", DestinationAddress: ip[:14]},
+		"one byte":                {Provider: "tcp;", SourceAddress: ip[:1]},
+		"no family":               {Provider: "tcp;ofi_rxm", DestinationAddress: make([]byte, 16)},
+		"long source":             {AddressFormat: fabric.FormatIPv4, SourceAddress: append(ip[:16:16], 0)},
+		"the length of the other": {AddressFormat: fabric.FormatSocket, DestinationAddress: append([]byte{10, 0}, make([]byte, 14)...)},
+	} {
+		_, err := fabric.Discover(h)
+		require.ErrorIs(t, err, fabric.ErrInvalid, what)
+	}
+	for _, provider := range []string{"sockets", "tcp"} {
+		_, err := fabric.Discover(fabric.Hints{Provider: provider, DestinationAddress: ip})
+		require.NoError(t, err)
+	}
+}
+
+// An endpoint that was not enabled can be closed, whatever type of vectors its domain has.
+func TestCloseOfUnboundEndpointOfMaps(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		infos, err := fabric.Discover(fabric.Hints{
+			Provider: provider, Endpoint: fabric.ReliableDatagram, Source: sourceOn(provider), AddressVector: fabric.AddressMap,
+			MemoryMode: everyMemoryMode, Capabilities: fabric.Messages,
+		})
+		if err != nil {
+			require.ErrorIs(t, err, fabric.ErrNotFound)
+			return
+		}
+		for _, info := range infos {
+			_, d := partsOf(t, info)
+			e, err := d.OpenEndpoint()
+			require.NoError(t, err)
+			require.NoError(t, e.Close())
+		}
+	})
+}
+
+// The zero value of an error can be looked at.
+func TestZeroConnectionError(t *testing.T) {
+	err := &fabric.ConnectionError{}
+	require.NotErrorIs(t, err, fabric.ErrInvalid)
+	require.NoError(t, err.Unwrap())
+	require.NotEmpty(t, err.Error())
+}
