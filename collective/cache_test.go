@@ -3,6 +3,7 @@ package collective
 import (
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"testing"
 
@@ -132,5 +133,11 @@ func TestConfigureComesFirst(t *testing.T) {
 		require.NoError(t, Barrier(deadline(t), c))
 		var wrong *ConfigError
 		require.ErrorAs(t, Configure(c, Config{Fanout: 3}), &wrong)
+		require.ErrorContains(t, wrong, "Configure: it comes too late")
+		other, err := c.Dup(deadline(t))
+		require.NoError(t, err)
+		require.NoError(t, Barrier(deadline(t), other))
+		require.NoError(t, other.Close())
+		require.ErrorIs(t, Configure(other, Config{Fanout: 3}), net.ErrClosed)
 	})
 }

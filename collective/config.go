@@ -3,6 +3,7 @@ package collective
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -53,14 +54,19 @@ const (
 )
 
 // Configure sets the parameters of a communicator, before its first call, on all ranks
-// alike. Errors: *ConfigError, and those of the calls.
+// alike. Errors: *ConfigError, also where it comes too late, and those of the calls.
 func Configure(c *comm.Comm, config Config) error {
 	g, err := groupOf(c, &config)
 	if err != nil {
 		return err
 	}
 	if g.given != &config {
-		return &ConfigError{"Configure", "the communicator has had its first call, or its Config, or is closed"}
+		closed := false
+		c.Reactor().Do(func(progress) { closed = g.closed })
+		if closed {
+			return errClosed
+		}
+		return &ConfigError{"", "it comes too late: the communicator has had its first call, or its Config"}
 	}
 	return nil
 }
@@ -88,25 +94,43 @@ func (c Config) withDefaults() (Config, error) {
 	return c, c.fill()
 }
 
+// parameter is a number of a Config, and what the variable calls it.
+type parameter struct {
+	field, entry string
+	value        *int
+	usual, most  int
+}
+
+func (c *Config) parameters() []parameter {
+	return []parameter{
+		{"Fanout", "fanout", &c.Fanout, 2, schedule.MaxSize},
+		{"CachePages", "cache-pages", &c.CachePages, defaultPages, mostPages},
+		{"Chunk", "chunk", &c.Chunk, defaultChunk, 1 << 30},
+	}
+}
+
+// wrong says what is wrong with a number, of which 0 is the usual one.
+func (p *parameter) wrong(n int) string {
+	none := ""
+	if p.field == "CachePages" {
+		n, none = max(n, 0), ", or less for none"
+	}
+	if n >= 0 && n <= p.most {
+		return ""
+	}
+	return fmt.Sprintf("%d, want 1 to %d, or 0 for %d%s", n, p.most, p.usual, none)
+}
+
 // fill puts defaults where nothing is set.
 func (c *Config) fill() error {
-	for _, p := range []struct {
-		field       string
-		value       *int
-		usual, most int
-	}{
-		{"Fanout", &c.Fanout, 2, schedule.MaxSize},
-		{"CachePages", &c.CachePages, defaultPages, mostPages},
-		{"Chunk", &c.Chunk, defaultChunk, 1 << 30},
-	} {
-		switch {
-		case *p.value == 0:
-			*p.value = p.usual
-		case *p.value < 0 && p.field == "CachePages":
-			*p.value = 0
-		case *p.value < 0 || *p.value > p.most:
-			return &ConfigError{p.field, fmt.Sprintf("%d, want 1 to %d, or 0 for %d", *p.value, p.most, p.usual)}
+	for _, p := range c.parameters() {
+		if detail := p.wrong(*p.value); detail != "" {
+			return &ConfigError{p.field, detail}
 		}
+		if *p.value == 0 {
+			*p.value = p.usual
+		}
+		*p.value = max(*p.value, 0)
 	}
 	return nil
 }
@@ -118,15 +142,9 @@ func (c *Config) parse(list string) error {
 			continue
 		}
 		name, value, _ := strings.Cut(strings.TrimSpace(entry), "=")
-		var number *int
-		switch name {
-		case "fanout":
-			number = &c.Fanout
-		case "cache-pages":
-			number = &c.CachePages
-		case "chunk":
-			number = &c.Chunk
-		default:
+		known := c.parameters()
+		i := slices.IndexFunc(known, func(p parameter) bool { return p.entry == name })
+		if i < 0 {
 			if strings.Contains(name, "/") {
 				line, err := ParseChoice(entry)
 				if err != nil {
@@ -153,7 +171,10 @@ func (c *Config) parse(list string) error {
 		if err != nil {
 			return &ConfigError{Variable, fmt.Sprintf("%q, want %s=NUMBER", entry, name)}
 		}
-		if *number == 0 {
+		if detail := known[i].wrong(n); detail != "" {
+			return &ConfigError{Variable, name + "=" + detail}
+		}
+		if number := known[i].value; *number == 0 {
 			if *number = n; n == 0 && name == "cache-pages" {
 				*number = -1
 			}

@@ -51,12 +51,15 @@
 // Errors of all calls are those of the package. *ArgumentError, *operator.TypeError and
 // operator.ErrNoOperator say that the call was refused: it has not begun on this rank. If it is
 // refused on all, nothing has happened; if another rank makes it, it fails there and with it
-// all that follow, on all ranks (ReasonArgument). *ConfigError and *ProviderError, which is
+// all that are under way or follow, on all ranks (ReasonArgument). *ConfigError and *ProviderError, which is
 // where the provider cannot write to the memory of other ranks (fabric.ErrNotSupported), say
 // that this rank makes no calls at all. *AbortError, *comm.RankError,
 // *MismatchError, what the operator returned (for errors.Is), and the cause of ctx
-// (context.Cause) end the calls of the communicator, on all ranks. net.ErrClosed is after
-// Close.
+// (context.Cause) end the calls of the communicator, on all ranks: those that follow, and
+// those that are still under way on a rank, though they may have ended well on others. A ctx
+// that has ended already ends a call that has to wait, and no other. What begins a call
+// (Ibarrier and so on) returns at once that it is refused, and the rest by [Request.Wait].
+// net.ErrClosed is after Close.
 //
 // A call cannot be taken back. Only Close of the communicator ends one that has begun, and of
 // the blocking calls the end of ctx.

@@ -37,7 +37,8 @@ func argumentError(err error) error {
 	return err
 }
 
-// AbortError says that another rank has given up a call, and with it those after it.
+// AbortError says that another rank has given up a call, and with it all that are under way
+// anywhere: also one before it that has ended on that rank already, and not yet on this one.
 type AbortError struct {
 	Rank   int
 	Reason AbortReason
@@ -89,12 +90,12 @@ func (r AbortReason) String() string {
 }
 
 // MismatchError says that two ranks make different calls: of another kind, with another
-// root, length, type, operator, algorithm or blocks. It is noticed where a rank puts to
+// root, length, size of an element, operator with its type, algorithm or blocks. It is noticed where a rank puts to
 // another in a call that does not go through the cache (Config.CachePages), and of the others
 // if one puts something where the other waits for nothing. Short calls that differ otherwise
 // are not compared: their results are wrong, and those of the calls that follow. Nor are
 // calls in which nobody puts, such as those without elements; ranks whose calls have other
-// senders may wait for each other for ever.
+// senders, as those of another kind or root often have, may wait for each other for ever.
 type MismatchError struct {
 	Rank       int                 // the other rank
 	Collective schedule.Collective // of this rank's call, or 0 if that is done
@@ -125,6 +126,9 @@ type ConfigError struct{ Field, Detail string }
 func (e *ConfigError) Error() string {
 	if e.Field == Variable {
 		return "collective: " + Variable + ": " + e.Detail
+	}
+	if e.Field == "" {
+		return "collective: Configure: " + e.Detail
 	}
 	return "collective: Config." + e.Field + ": " + e.Detail
 }

@@ -275,6 +275,22 @@ func TestArguments(t *testing.T) {
 		var wrong *operator.TypeError
 		require.ErrorAs(t, Bcast(ctx, c, []string{""}, 0), &wrong)
 		require.ErrorIs(t, Allreduce(ctx, c, []int{1}, []int{1}, operator.Op[int]{}), operator.ErrNoOperator)
+		for _, b := range []struct {
+			blocks Blocks
+			want   ArgumentError
+		}{
+			{Blocks{Counts: []int{1}, Displacements: []int{-1}}, ArgumentError{"blocks", "with one at -1 for rank 0", "no negative displacement"}},
+			{
+				Blocks{Counts: []int{1 << 62}, Displacements: []int{1 << 62}},
+				ArgumentError{"blocks", "with one of 4611686018427387904 elements behind 4611686018427387904 for rank 0", "what can be counted"},
+			},
+			{Blocks{Counts: []int{5}}, ArgumentError{"recv", "of 4 elements", "one with 0 to 5, the block of rank 0"}},
+		} {
+			require.ErrorAs(t, Allgatherv(ctx, c, []int{1}, make([]int, 4), b.blocks), &argument)
+			require.Equal(t, b.want, *argument)
+		}
+		// A panic of the caller's leaves nothing behind.
+		require.Panics(t, func() { _ = Barrier(nil, c) }) //nolint:staticcheck // as a program may do it
 		// Nothing of this has begun a call.
 		one := []int{1}
 		require.NoError(t, Allreduce(ctx, c, one, one, operator.Sum[int]()))

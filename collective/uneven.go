@@ -118,8 +118,8 @@ func newReduceScatterv[T any](c *comm.Comm, send, recv []T, counts []int, op ope
 
 // Alltoallv is Alltoall with a count and a place of its own for each pair of ranks: send has
 // a block for each, and recv one of each, which must be as long as that rank's block for
-// this one: two lengths, neither of which is 0, are a *MismatchError. send and recv have
-// nothing in common.
+// this one: two lengths, neither of which is 0, are a *MismatchError. Where one is 0 and the other is
+// not, the two may wait for ever. If send and recv have something in common, they are copied.
 func Alltoallv[T any](ctx context.Context, c *comm.Comm, send []T, sent Blocks, recv []T, received Blocks, options ...Option) error {
 	return newAlltoallv(c, send, sent, recv, received, options).run(ctx)
 }
@@ -210,7 +210,15 @@ func checkBlocks(c *comm.Comm, name string, length int, here bool, b Blocks) err
 		return nil
 	}
 	for rank, s := range spansOf(b) {
-		if s.first < 0 || s.end > length || s.end < s.first {
+		switch {
+		case s.first < 0:
+			return &ArgumentError{"blocks", fmt.Sprintf("with one at %d for rank %d", s.first, rank), "no negative displacement"}
+		case s.end < s.first:
+			return &ArgumentError{
+				"blocks", fmt.Sprintf("with one of %d elements behind %d for rank %d", b.Counts[rank], s.first, rank),
+				"what can be counted",
+			}
+		case s.end > length:
 			return &ArgumentError{
 				name, fmt.Sprintf("of %d elements", length),
 				fmt.Sprintf("one with %d to %d, the block of rank %d", s.first, s.end, rank),

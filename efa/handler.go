@@ -116,6 +116,8 @@ func (r *Reactor) Await(ctx context.Context, t *Task) error {
 
 // Run is Begin and Await, without a turn in between that somebody else would need.
 func (r *Reactor) Run(ctx context.Context, t *Task, w Work) error {
+	// A context that is nil panics here, where nobody leads who would not let go of it.
+	_ = ctx.Done()
 	t.begin(w)
 	led := r.lead()
 	if led {

@@ -64,6 +64,11 @@ func longerThanTheRest(t *trial) {
 	post()
 	for i, size := range []int{9, 12, 100, 7} {
 		a.must(t, fabric.Op{Kind: fabric.OpSend, Peer: a.peer, Buf: bytes.Repeat([]byte{byte(i + 1)}, size)})
+		if i == 0 {
+			c := b.await(t)
+			equal(t, size, c.Len)
+			b.got = append(b.got, c)
+		}
 		// What comes of a message that does not fit, if anything, is the provider's to say.
 		for try := range 300 {
 			a.step(t, nil, try)
