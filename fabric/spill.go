@@ -46,8 +46,18 @@ func (e *Endpoint) spilling(op *Op) bool {
 
 // singly says of endpoints that a buffer for several messages gets one. shm takes the length of
 // each from what is left, also that of one which is longer: what is left is nearly 2^64 then, and
-// whatever comes is written behind the buffer.
-func singly(i *Info) bool { return core(i.Provider()) == "shm" }
+// whatever comes is written behind the buffer. efa has the same of libfabric since some version
+// after 1.17.
+func singly(i *Info) bool {
+	v := LibraryVersion()
+	switch core(i.Provider()) {
+	case "shm":
+		return true
+	case "efa":
+		return v.Major > 1 || v.Minor > 17
+	}
+	return false
+}
 
 // tooManyBuffers says why a receive leaves no room for one buffer more, or nothing.
 func tooManyBuffers(op *Op) string {

@@ -20,21 +20,21 @@ var lacks = map[string][]string{
 		"fi_ep_alias", "aliases", "an alias", "scalable endpoints", "contexts", "regions of endpoints", "counters of regions", "several buffers",
 		"shared address vectors", "events of domains", "FI_DOUBLE_COMPLEX", "complex128", "types that Go does not have",
 		"failed reads", "errors of one remote access", // the connection ends with one
-		"queues without a wait object",
+		"queues without a wait object", "FI_PEEK of messages without a tag",
 	},
 	"shm": {
 		"FI_EP_DGRAM", "FI_EP_MSG", "FI_FENCE", "FI_TRIGGER", "FI_NAMED_RX_CTX", "FI_GETOPSFLAG",
 		"fi_ep_alias", "aliases", "an alias", "scalable endpoints", "contexts", "regions of endpoints", "counters of regions",
 		"shared address vectors", "fi_av_insertsvc", "fi_av_insertsym", "events of domains", "a wait descriptor",
 		"FI_DOUBLE_COMPLEX", "complex128", "types that Go does not have",
-		"failed reads", "errors of remote access", "peek", "Attach",
+		"failed reads", "errors of remote access", "peek", "FI_PEEK of messages without a tag", "Attach",
 		// Of peers that were killed.
 		"long messages back", "long messages to others", "killed in the middle",
 	},
 	"efa": {
 		"FI_EP_MSG", "FI_FENCE", "FI_TRIGGER", "FI_HMEM", "FI_NAMED_RX_CTX", "FI_RMA_EVENT", "FI_GETOPSFLAG",
 		"fi_ep_alias", "aliases", "an alias", "contexts", "regions of endpoints", "several buffers", "fi_setname",
-		"shared address vectors", "fi_av_insertsvc", "fi_av_insertsym", "events of domains", "a wait descriptor",
+		"FI_PEEK of messages without a tag", "shared address vectors", "fi_av_insertsvc", "fi_av_insertsym", "events of domains", "a wait descriptor",
 		"FI_DOUBLE_COMPLEX", "complex128", "types that Go does not have",
 		// It registers what is local, and its keys are its own, always.
 		"memory mode FI_MR_LOCAL, FI_MR_VIRT_ADDR, FI_MR_ALLOCATED", "memory mode FI_MR_VIRT_ADDR",
