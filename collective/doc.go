@@ -51,8 +51,8 @@
 // Errors of all calls are those of the package. *ArgumentError, *operator.TypeError and
 // operator.ErrNoOperator say that the call was refused: it has not begun on this rank. If it is
 // refused on all, nothing has happened; if another rank makes it, it fails there and with it
-// all that are under way or follow, on all ranks (ReasonArgument). *ConfigError and *ProviderError, which is
-// where the provider cannot write to the memory of other ranks (fabric.ErrNotSupported), say
+// all that are under way or follow, on all ranks (ReasonArgument). *ConfigError and
+// *ProviderError, which is where the provider cannot write to the memory of other ranks (fabric.ErrNotSupported), say
 // that this rank makes no calls at all. *AbortError, *comm.RankError,
 // *MismatchError, what the operator returned (for errors.Is), and the cause of ctx
 // (context.Cause) end the calls of the communicator, on all ranks: those that follow, and

@@ -90,8 +90,8 @@ func (r AbortReason) String() string {
 }
 
 // MismatchError says that two ranks make different calls: of another kind, with another
-// root, length, size of an element, operator with its type, algorithm or blocks. It is noticed where a rank puts to
-// another in a call that does not go through the cache (Config.CachePages), and of the others
+// root, length, size of an element, operator with its type, algorithm or blocks. It is
+// noticed where a rank puts to another in a call that does not go through the cache (Config.CachePages), and of the others
 // if one puts something where the other waits for nothing. Short calls that differ otherwise
 // are not compared: their results are wrong, and those of the calls that follow. Nor are
 // calls in which nobody puts, such as those without elements; ranks whose calls have other

@@ -8,9 +8,8 @@ import (
 
 // Request is a call that goes on by itself; the zero Request is done. What it was given
 // belongs to it until it is done. One goroutine at a time waits for it or tests it: of several
-// at once, some wait for ever. How it
-// ended is said again to whoever asks again. A call cannot be taken back: only Close of the
-// communicator ends it before its time.
+// at once, some wait for ever. How it ended is said again to whoever asks again. A call cannot
+// be taken back: only Close of the communicator ends it before its time.
 type Request struct {
 	call *call // which may serve another when it is done: nil then
 	err  error // how it ended

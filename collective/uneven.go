@@ -118,8 +118,9 @@ func newReduceScatterv[T any](c *comm.Comm, send, recv []T, counts []int, op ope
 
 // Alltoallv is Alltoall with a count and a place of its own for each pair of ranks: send has
 // a block for each, and recv one of each, which must be as long as that rank's block for
-// this one: two lengths, neither of which is 0, are a *MismatchError. Where one is 0 and the other is
-// not, the two may wait for ever. If send and recv have something in common, they are copied.
+// this one: two lengths, neither of which is 0, are a *MismatchError. Where one is 0 and the
+// other is not, the two may wait for ever. If send and recv have something in common, they
+// are copied.
 func Alltoallv[T any](ctx context.Context, c *comm.Comm, send []T, sent Blocks, recv []T, received Blocks, options ...Option) error {
 	return newAlltoallv(c, send, sent, recv, received, options).run(ctx)
 }
