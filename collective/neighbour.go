@@ -378,7 +378,7 @@ func (g *group) takeIn(p progress, in *inbox) bool {
 	}
 	// Once: its writer could still change it.
 	place := binary.LittleEndian.Uint64(entry[8:])
-	offset, length := int(place&releasedMark), int(place>>32)
+	offset, length := place&releasedMark, place>>32
 	if offset == noticeMark && !g.members[in.rank].known && g.failure == nil {
 		// What comes by the device has to be known before: see noticeReleased. Who has failed only
 		// wants to hear of what is behind it.
@@ -392,7 +392,7 @@ func (g *group) takeIn(p progress, in *inbox) bool {
 		notice, window = noticeIn(entry[entryData:])
 	case offset == releasedMark:
 		released = binary.LittleEndian.Uint64(entry[entryData:])
-	case length > 0 && length <= mostData && offset+length <= g.reserved():
+	case length > 0 && length <= mostData && offset+length <= uint64(g.reserved()):
 		copy(g.cache.memory[offset:], entry[entryData:][:length])
 	}
 	rank := in.rank
