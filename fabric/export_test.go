@@ -58,3 +58,6 @@ func Befriend(places []uint64, codes []int32, taken int, again func(place uint64
 
 // LoseSignal is Signal without what it tells libfabric.
 func LoseSignal(q *CompletionQueue) { q.signaled.Store(true) }
+
+// TurningOf is what an endpoint has while a goroutine is in a turn of it.
+func TurningOf(e *Endpoint) *bool { return &e.turning }
