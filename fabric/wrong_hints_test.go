@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weft-go/weft/fabric"
+	"github.com/weft-go/weft/internal/testenv"
 )
 
 // Hints that cannot be are refused where they are given, for what comes of them is taken, and
@@ -36,10 +37,7 @@ func TestCloseOfUnboundEndpointOfMaps(t *testing.T) {
 			Provider: provider, Endpoint: fabric.ReliableDatagram, Source: sourceOn(provider), AddressVector: fabric.AddressMap,
 			MemoryMode: everyMemoryMode, Capabilities: fabric.Messages,
 		})
-		if err != nil {
-			require.ErrorIs(t, err, fabric.ErrNotFound)
-			return
-		}
+		testenv.Need(t, "maps of addresses on "+provider, err)
 		for _, info := range infos {
 			_, d := partsOf(t, info)
 			e, err := d.OpenEndpoint()
@@ -55,4 +53,15 @@ func TestZeroConnectionError(t *testing.T) {
 	require.NotErrorIs(t, err, fabric.ErrInvalid)
 	require.NoError(t, err.Unwrap())
 	require.NotEmpty(t, err.Error())
+}
+
+// A name without a letter is no address on shm.
+func TestEmptyNameIsNoAddress(t *testing.T) {
+	a, _ := stations(t, "shm", fabric.Messages)
+	for _, address := range [][]byte{{0}, {0, 0, 0}} {
+		_, err := a.v.Text(address)
+		require.ErrorIs(t, err, fabric.ErrInvalid)
+		_, err = a.v.Insert(address)
+		require.ErrorIs(t, err, fabric.ErrInvalid)
+	}
 }
