@@ -4,13 +4,12 @@
 
 #include <time.h>
 
-// A look at shm's queue takes the lock that the peer needs to put something
-// there, and looks that follow at once keep the lock and its cache line from
-// it: with a rest in between, a message takes 15 % less.
-#define REST_NS 70
-#define REST_LIMIT 64
+// Instructions of WEFT_REST_MOST_NS, at most REST_LIMIT.
+#define REST_LIMIT 256
 
-static int instructions = 1;
+static uint32_t most = 1;
+
+static int64_t clock_ns;
 
 static inline void relax(void)
 {
@@ -21,37 +20,53 @@ static inline void relax(void)
 #endif
 }
 
-void weft_pause(void)
+void weft_rest(uint32_t ns)
 {
-	for (int i = 0; i < instructions; i++)
+	uint32_t instructions = ns * most / WEFT_REST_MOST_NS;
+
+	do
 		relax();
+	while (instructions-- > 1);
 }
 
-// What one instruction takes differs by a factor of ten between processors. The
-// shortest of some measurements is the one that nothing got in the way of.
+int64_t weft_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * (int64_t)1000000000 + now.tv_nsec;
+}
+
+int64_t weft_since(int64_t start)
+{
+	return weft_now() - start - clock_ns;
+}
+
+// What one instruction takes differs by a factor of ten between processors, and
+// so does the clock. The shortest of some measurements is the one that nothing got
+// in the way of.
 __attribute__((constructor)) static void measure(void)
 {
 	const int count = 128, tries = 4;
-	long best = 0;
+	int64_t best = 0, instructions;
 
 	for (int i = 0; i < tries; i++) {
-		struct timespec start, end;
-		long took;
+		int64_t start = weft_now(), between = weft_now(), took;
 
-		clock_gettime(CLOCK_MONOTONIC, &start);
 		for (int k = 0; k < count; k++)
 			relax();
-		clock_gettime(CLOCK_MONOTONIC, &end);
-		took = (end.tv_sec - start.tv_sec) * 1000000000L +
-		       (end.tv_nsec - start.tv_nsec);
+		took = weft_now() - between;
 		if (i == 0 || took < best)
 			best = took;
+		if (i == 0 || between - start < clock_ns)
+			clock_ns = between - start;
 	}
 	if (best < 1)
 		best = 1;
-	instructions = (int)((long)REST_NS * count / best);
+	instructions = (int64_t)WEFT_REST_MOST_NS * count / best;
 	if (instructions < 1)
 		instructions = 1;
 	if (instructions > REST_LIMIT)
 		instructions = REST_LIMIT;
+	most = (uint32_t)instructions;
 }

@@ -151,6 +151,8 @@ struct weft_turn {
 	uint32_t reaped;
 	int32_t error;
 	uint32_t text_count;
+	uint32_t rest_ns;    // between two looks at the queue
+	uint32_t until_timed; // turns until one whose looks are timed
 	uint32_t no_source; // the provider does not tell who sent
 	uint32_t batch;	    // operations that are posted together carry FI_MORE
 	uint64_t send_flags; // the endpoint's defaults, for those that do

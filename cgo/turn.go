@@ -6,6 +6,7 @@ package cgo
 #cgo noescape weft_take_turn
 #cgo nocallback weft_take_turn
 #cgo noescape weft_cancel
+#include "pause.h"
 #include "shim.h"
 */
 import "C"
@@ -100,6 +101,7 @@ func NewTurn(e Endpoint, q CompletionQueue, ops, completions int, sources bool) 
 		Completions: unsafe.Slice((*Completion)(r), completions),
 	}
 	c.ep, c.cq = e.p, q.p
+	c.rest_ns = C.WEFT_REST_NS
 	if !sources {
 		c.no_source = 1
 	}
