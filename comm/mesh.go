@@ -2,11 +2,12 @@ package comm
 
 import (
 	"context"
-	"crypto/rand"
+	crand "crypto/rand"
 	"crypto/subtle"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -39,7 +40,7 @@ func (e *engine) connect(ctx context.Context) error {
 	}
 	e.listener = listener
 	var token [tokenSize]byte
-	_, _ = rand.Read(token[:]) // never fails
+	_, _ = crand.Read(token[:]) // never fails
 	cards, err := e.config.Exchange(ctx, e.config.Name+"/addresses", e.card(token[:], listener.Addr().String()))
 	if err != nil {
 		return err
@@ -57,14 +58,15 @@ func (e *engine) connect(ctx context.Context) error {
 	}
 	all, ctx := errgroup.WithContext(ctx)
 	all.Go(func() error { return e.accept(ctx, token[:], len(e.peers)-1-e.rank) })
-	// A few at a time: a large job would fill the others' handshakes.
+	// A few at a time, and the nearest first: a large job would fill the others'
+	// handshakes, rank 0's before all, if everybody began with it.
 	all.Go(func() error {
 		dials, ctx := errgroup.WithContext(ctx)
 		dials.SetLimit(mostDials)
-		for rank, p := range e.peers[:e.rank] {
+		for rank := e.rank - 1; rank >= 0; rank-- {
 			dials.Go(func() error {
 				card := cards[rank]
-				if err := e.dial(ctx, p, card[:tokenSize], string(card[cardSize:])); err != nil {
+				if err := e.dial(ctx, e.peers[rank], card[:tokenSize], string(card[cardSize:])); err != nil {
 					return &RankError{Rank: rank, Cause: err}
 				}
 				return nil
@@ -98,7 +100,7 @@ func (e *engine) card(token []byte, address string) []byte {
 }
 
 func (e *engine) dial(ctx context.Context, p *peer, token []byte, address string) error {
-	conn, err := e.reactor.Dial(ctx, address)
+	conn, err := e.knock(ctx, address)
 	if err != nil {
 		return err
 	}
@@ -112,6 +114,31 @@ func (e *engine) dial(ctx context.Context, p *peer, token []byte, address string
 	}
 	p.conn = conn
 	return nil
+}
+
+// A rank that had to leave for others, because it was silent while they came, dials
+// again after a while, between these two.
+const (
+	shortestAbsence = 10 * time.Millisecond
+	longestAbsence  = time.Second
+)
+
+// knock dials until there is room for the handshake, or ctx ends.
+func (e *engine) knock(ctx context.Context, address string) (*efa.Conn, error) {
+	for absence := shortestAbsence; ; absence = min(2*absence, longestAbsence) {
+		conn, err := e.reactor.Dial(ctx, address)
+		if !errors.Is(err, efa.ErrTooManyHandshakes) {
+			return conn, err
+		}
+		// Those that had to leave together do not come back together.
+		again := time.NewTimer(absence/2 + rand.N(absence/2))
+		select {
+		case <-ctx.Done():
+			again.Stop()
+			return nil, errors.Join(ctx.Err(), err)
+		case <-again.C:
+		}
+	}
 }
 
 // mostVisitors is how many may be about to say who they are, and longestIntroduction how
