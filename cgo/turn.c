@@ -293,19 +293,27 @@ static ssize_t wait_queue(const struct weft_turn *t,
 // written from its core to this one: 100 to 200 ns where the two are near to each
 // other, 300 to 400 where they are not, on an AMD EPYC. Near, looks that follow soon
 // are best. Far, they take the lock of shm's queue, and its cache line, from a peer
-// that wants to put something there, and a message takes a twentieth longer by
-// that. A rest changes by an eighth of the difference, so that a single look that was
-// interrupted does not tell.
+// that wants to put something there, and a message takes up to a tenth longer by
+// that. The rest becomes longer by a step when a look took long, or shorter, so that
+// what most looks take decides, and one that was interrupted does not tell.
 static void learn_rest(struct weft_turn *t, int64_t took)
 {
-	const int64_t near = 190, slope = 3;
-	int64_t rest = WEFT_REST_NS + slope * (took - near);
+	const int64_t far = 250;
+	const uint32_t step = 23;
 
-	if (rest > WEFT_REST_MOST_NS)
-		rest = WEFT_REST_MOST_NS;
-	if (rest < WEFT_REST_NS)
-		rest = WEFT_REST_NS;
-	t->rest_ns = (uint32_t)((t->rest_ns * 7 + rest + 4) / 8);
+	if (took > far)
+		t->rest_ns += t->rest_ns < WEFT_REST_MOST_NS ? step : 0;
+	else
+		t->rest_ns -= t->rest_ns > WEFT_REST_NS ? step : 0;
+}
+
+// rests_of is how many of the shortest rests one takes: a turn that finds nothing lasts
+// as long with long ones, since who waits for the turn to end waits for all of them.
+static uint32_t rests_of(const struct weft_turn *t, uint32_t spins)
+{
+	uint32_t rests = t->rest_ns / WEFT_REST_NS;
+
+	return rests < spins ? rests : spins;
 }
 
 // The clock takes 20 to 40 ns at each look: one turn of so many pays that.
@@ -358,7 +366,7 @@ void weft_take_turn(uintptr_t address)
 		if (t->reaped)
 			return;
 		if (spins) {
-			spins--;
+			spins -= rests_of(t, spins);
 			weft_rest(t->rest_ns);
 			start = timed ? weft_now() : 0;
 			continue;

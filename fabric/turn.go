@@ -34,8 +34,9 @@ func opsOf(queues ...*CompletionQueue) int {
 // returned, or on return if it was injected.
 //
 // While there is nothing to read, it looks up to spins more times, where fewer than
-// 0 is 0, and at most 1,048,576 times: Close waits for it. reaped is the number of
-// completions filled in, of which some may be of other endpoints with the same queue, and
+// 0 is 0, and at most 1,048,576 times: Close waits for it. Before each it rests for 70 to
+// 300 ns, for longer if the peer's core is far away, and then a look counts as up to four.
+// reaped is the number of completions filled in, of which some may be of other endpoints with the same queue, and
 // as many as operations are the most; 0 is normal. With no completions to fill in nothing is
 // read, and on most providers nothing moves. err is about the endpoint or its queue as a
 // whole, never about one operation: where it is closed (net.ErrClosed), not enabled, or in a
