@@ -33,15 +33,16 @@ func opsOf(queues ...*CompletionQueue) int {
 // caller's again on return, and a buffer is when the completion with its Context has been
 // returned, or on return if it was injected.
 //
-// While there is nothing to read, it looks up to spins more times, where fewer than
-// 0 is 0, and at most 1,048,576 times: Close waits for it. Before each it rests for 70 to
-// 300 ns, for longer if the peer's core is far away, and then a look counts as up to four.
-// reaped is the number of completions filled in, of which some may be of other endpoints with the same queue, and
-// as many as operations are the most; 0 is normal. With no completions to fill in nothing is
-// read, and on most providers nothing moves. err is about the endpoint or its queue as a
-// whole, never about one operation: where it is closed (net.ErrClosed), not enabled, or in a
-// turn of another goroutine (both ErrInvalid; of the latter not each is found), all of
-// posts have Failed with it.
+// While there is nothing to read, it looks up to spins more times, where fewer than 0
+// is 0, and at most 1,048,576 times: Close waits for it. Before each it rests for 70
+// to 300 ns, for longer if the peer's core is far away, and then a look counts as up
+// to four. reaped is the number of completions filled in, of which some may be of
+// other endpoints with the same queue, and as many as operations are the most; 0 is
+// normal. With no completions to fill in nothing is read, and on most providers
+// nothing moves. err is about the endpoint or its queue as a whole, never about one
+// operation: where it is closed (net.ErrClosed), not enabled, or in a turn of another
+// goroutine (both ErrInvalid; of the latter not each is found), all of posts have
+// Failed with it.
 //
 // Implements: ssize_t fi_send(...), fi_recv(...), fi_inject(...), fi_tsend(...), fi_trecv(...), fi_tinject(...)
 //
