@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -27,13 +28,12 @@ import (
 // playMember is a program that joins its job and prints what the ranks tell each
 // other; with an argument, what it hears of the job's end.
 func playMember() {
-	if len(os.Args) > 1 {
-		signal.Ignore(syscall.SIGTERM) // it is to end by what it hears
-	}
 	if len(os.Args) > 1 && os.Args[1] == "share" {
-		signal.Reset(syscall.SIGTERM)
 		playSharer()
 		return
+	}
+	if len(os.Args) > 1 {
+		signal.Ignore(syscall.SIGTERM) // it is to end by what it hears
 	}
 	err := func() error {
 		ctx := context.Background()
@@ -186,38 +186,55 @@ func TestRunNamesWhoDoesNotLeave(t *testing.T) {
 // What a rank that is told to end does not take back of shared memory is taken back for it.
 func TestRunRemovesSharedMemory(t *testing.T) {
 	p := start(t, "run", "-n", "2", "--", "member", "share")
-	names := make([]string, 2)
-	for i := range names {
+	var own []string
+	for range 2 {
 		line, err := p.stdout.ReadString('\n')
 		require.NoError(t, err, "%s", p.stderr)
-		_, names[i], _ = strings.Cut(strings.TrimSpace(line), "] ")
-		require.FileExists(t, names[i])
+		_, files, _ := strings.Cut(strings.TrimSpace(line), "] ")
+		names := strings.Fields(files)
+		require.Len(t, names, 3, "%s", line)
+		for _, name := range names {
+			require.FileExists(t, name)
+		}
+		own = append(own, names[:2]...)
 		// A file of the same number that is not the rank's.
-		pid, _, _ := strings.Cut(filepath.Base(names[i]), ":")
-		other := "/dev/shm/" + pid + ":another"
+		pid, _, _ := strings.Cut(filepath.Base(names[0]), ":")
+		other := "/dev/shm/" + pid + ":0:8"
 		require.NoError(t, os.WriteFile(other, nil, 0o600))
-		t.Cleanup(func() { require.NoError(t, os.Remove(other)) })
+		t.Cleanup(func() {
+			require.NoError(t, os.Remove(other))
+			require.NoError(t, os.Remove(names[2]), "it was a peer's")
+		})
 	}
 	require.NoError(t, p.Process.Signal(syscall.SIGTERM))
 	p.await(t, generous)
-	for _, name := range names {
+	for _, name := range own {
 		require.NoFileExists(t, name)
 	}
 }
 
-// playSharer is a program that is ended by a signal, and leaves shared memory behind.
+// playSharer is a program that is ended by a signal, and leaves shared memory behind: as
+// shm names it, as efa does, and as efa has mapped that of a peer.
 func playSharer() {
-	name := fmt.Sprintf("/dev/shm/%d:weft:test", os.Getpid())
-	err := os.WriteFile(name, make([]byte, 4096), 0o600)
-	file, openErr := os.OpenFile(name, os.O_RDWR, 0)
-	if err = errors.Join(err, openErr); err == nil {
-		_, err = unix.Mmap(int(file.Fd()), 0, 4096, unix.PROT_READ, unix.MAP_SHARED)
+	pid := os.Getpid()
+	memory := func(owner int) []byte {
+		header := binary.NativeEndian.AppendUint32([]byte{4, 0, 1, 0}, uint32(owner)) //nolint:gosec // as in C
+		return append(header, make([]byte, 4096)...)
 	}
-	if err != nil {
-		fmt.Println(err)
-		return
+	address := fmt.Sprintf("/dev/shm/fe80::8ff:fe2e:f00_%04x_1f2e3d4c_", pid)
+	names := []string{fmt.Sprintf("/dev/shm/%d:0:9", pid), address + "0000", address + "03e8"}
+	for i, content := range [][]byte{nil, memory(pid), memory(os.Getppid())} {
+		err := os.WriteFile(names[i], content, 0o600)
+		file, openErr := os.OpenFile(names[i], os.O_RDWR, 0)
+		if err = errors.Join(err, openErr); err == nil {
+			_, err = unix.Mmap(int(file.Fd()), 0, 4096, unix.PROT_READ, unix.MAP_SHARED)
+		}
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
 	}
-	fmt.Println(name)
+	fmt.Println(strings.Join(names, " "))
 	select {}
 }
 

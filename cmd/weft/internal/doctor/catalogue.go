@@ -190,7 +190,7 @@ var catalogue = map[Kind]about{
 		"weft ping between two instances, and weft doctor again.",
 	},
 	StaleNames: {
-		Note, "/dev/shm has names of processes that are gone, which were killed while they had endpoints on shm. They take memory.",
+		Note, "/dev/shm has names of processes that are gone, which were killed while they had endpoints on shm or efa. They take memory.",
 		"Remove them, unless containers share this /dev/shm: a process of another one cannot be seen.",
 	},
 	UnknownName: {

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -40,6 +41,11 @@ func without(l *Library) {
 }
 
 const gone = "\x00gone"
+
+// inNativeOrder are the bytes of a number in memory.
+func inNativeOrder(number uint32) string {
+	return string(binary.NativeEndian.AppendUint32(nil, number))
+}
 
 // otherDevice is another RDMA device beside that of EFA.
 var otherDevice = map[string]string{
@@ -343,6 +349,23 @@ func TestExamine(t *testing.T) {
 		{
 			name: "stale names", usable: true, files: map[string]string{"dev/shm/17:0:0": strings.Repeat("x", 1<<20+1), "dev/shm/17:0:1": "x"},
 			want: "note stale-names", found: "2 names of processes that are gone, up to 2 MiB: 17:0:0, 17:0:1",
+		},
+		{
+			// As efa has them: named by the address, with the process inside. What is not of
+			// an endpoint, or of an unknown layout, is left alone.
+			name: "stale names of efa", usable: true,
+			files: map[string]string{
+				"dev/shm/fe80::8ff:fe2e:f00_0001_1f2e3d4c_0000":  "\x04\x00\x01\x00" + inNativeOrder(17) + strings.Repeat("x", 1<<20),
+				"dev/shm/fe80::8ff:fe2e:f00_0002_1f2e3d4c_03e8":  "\x08\x00\x01\x00" + inNativeOrder(18),
+				"dev/shm/fe80::8ff:fe2e:f00_0003_1f2e3d4c_0000":  "\x09\x00\x01\x00" + inNativeOrder(19),
+				"dev/shm/fe80::8ff:fe2e:f00_0004_1f2e3d4c_0000":  "\x04\x00\x01",
+				"dev/shm/fe80::8ff:fe2e:f00_0005_1f2e3d4c_0000":  "\x04\x00\x01\x00" + inNativeOrder(4242),
+				"dev/shm/fe80::8ff:fe2e:f00_0006_1f2e3d4c_00001": "",
+				"dev/shm/17:0:0:0123456789abcdef":                "x",
+				"dev/shm/17:others":                              "x", "dev/shm/sem.17": "x",
+				"proc/4242/maps": "",
+			},
+			want: "note stale-names", found: "3 names of processes that are gone, up to 2 MiB: 17:0:0:0123456789abcdef, fe80::8ff:fe2e:f00_0001_1f2e3d4c_0000, fe80::8ff:fe2e:f00_0002_1f2e3d4c_03e8",
 		},
 		{
 			// Another user's process lives there, and is not shown.

@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/weft-go/weft/internal/sharedmemory"
 )
 
 func (x *examination) lookAtSharedMemory() {
@@ -101,17 +102,13 @@ func countList(list string) (n int) {
 	return n
 }
 
-// nameOfShm is what the shm provider calls its memory: the process, the domain and the
-// endpoint.
-var nameOfShm = regexp.MustCompile(`^(\d+):\d+:\d+$`)
-
 func (x *examination) staleNames() {
 	const folder = "dev/shm"
 	var stale []string
 	var size int64
 	for _, name := range x.list(folder) {
-		parts := nameOfShm.FindStringSubmatch(name)
-		if parts == nil || x.exists(path.Join("proc", parts[1])) {
+		pid, known := sharedmemory.Owner(x.Root, path.Join(folder, name))
+		if !known || x.exists(path.Join("proc", strconv.Itoa(pid))) {
 			continue
 		}
 		stale = append(stale, name)
