@@ -355,8 +355,8 @@ func TestExamine(t *testing.T) {
 			// an endpoint, or of an unknown layout, is left alone.
 			name: "stale names of efa", usable: true,
 			files: map[string]string{
-				"dev/shm/fe80::8ff:fe2e:f00_0001_1f2e3d4c_0000":  "\x04\x00\x01\x00" + inNativeOrder(17) + strings.Repeat("x", 1<<20),
-				"dev/shm/fe80::8ff:fe2e:f00_0002_1f2e3d4c_03e8":  "\x08\x00\x01\x00" + inNativeOrder(18),
+				"dev/shm/fe80::8ff:fe2e:f00_0001_1f2e3d4c_0000": "\x04\x00\x01\x00" + inNativeOrder(17) + strings.Repeat("x", 1<<20),
+				"dev/shm/fe80::8ff:fe2e:f00_0002_1f2e3d4c_03e8": "\x08\x00\x01\x00" + inNativeOrder(18), "proc/18/status": "Name:\tweft\nState:\tZ (zombie)\n",
 				"dev/shm/fe80::8ff:fe2e:f00_0003_1f2e3d4c_0000":  "\x09\x00\x01\x00" + inNativeOrder(19),
 				"dev/shm/fe80::8ff:fe2e:f00_0004_1f2e3d4c_0000":  "\x04\x00\x01",
 				"dev/shm/fe80::8ff:fe2e:f00_0005_1f2e3d4c_0000":  "\x04\x00\x01\x00" + inNativeOrder(4242),

@@ -108,7 +108,7 @@ func (x *examination) staleNames() {
 	var size int64
 	for _, name := range x.list(folder) {
 		pid, known := sharedmemory.Owner(x.Root, path.Join(folder, name))
-		if !known || x.exists(path.Join("proc", strconv.Itoa(pid))) {
+		if !known || x.lives(pid) {
 			continue
 		}
 		stale = append(stale, name)
@@ -131,6 +131,13 @@ func (x *examination) staleNames() {
 		listed += " and others"
 	}
 	x.find(StaleNames, "/"+folder, fmt.Sprintf("%d names of processes that are gone, up to %d MiB: %s", len(stale), (size+1<<20-1)>>20, listed))
+}
+
+// lives is false of zombies, which have no memory any more: in a container whose first process
+// reaps none, they stay.
+func (x *examination) lives(pid int) bool {
+	folder := path.Join("proc", strconv.Itoa(pid))
+	return x.exists(folder) && !strings.HasPrefix(x.statusIn(path.Join(folder, "status"), "State"), "Z")
 }
 
 // hidesProcesses returns the option by which /proc leaves out the processes of other users,
