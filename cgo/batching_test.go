@@ -10,19 +10,31 @@ import (
 )
 
 // TestBatching takes turns with an endpoint in C that holds back what carries
-// FI_MORE: nothing may stay there after a turn. The memory checks of the C
-// compiler are on.
+// FI_MORE: nothing may stay there after a turn.
 func TestBatching(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "batching")
+	program := compileWithTurns(t, "batching")
+	for _, seed := range []string{"1", "2", "3"} {
+		requireOK(t, program, seed, "20000")
+	}
+}
+
+// compileWithTurns compiles a program of testdata, with the memory checks of the C
+// compiler on.
+func compileWithTurns(t *testing.T, name string) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), name)
 	compile := exec.Command("gcc", "-std=gnu11", "-Wall", "-Werror", "-g", "-fsanitize=address,undefined",
-		"-fno-sanitize-recover", "-o", program, "../testdata/batching/batching.c", "turn.c", "post.c", "pause.c")
+		"-fno-sanitize-recover", "-o", program, filepath.Join("../testdata", name, name+".c"), "turn.c", "post.c", "pause.c")
 	if out, err := compile.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, seed := range []string{"1", "2", "3"} {
-		out, err := testprocess.Command(t, program, seed, "20000").CombinedOutput()
-		if err != nil || strings.TrimSpace(string(out)) != "ok" {
-			t.Errorf("seed %s: %v\n%s", seed, err, out)
-		}
+	return program
+}
+
+func requireOK(t *testing.T, program string, arguments ...string) {
+	t.Helper()
+	out, err := testprocess.Command(t, program, arguments...).CombinedOutput()
+	if err != nil || strings.TrimSpace(string(out)) != "ok" {
+		t.Errorf("%v: %v\n%s", arguments, err, out)
 	}
 }
