@@ -54,9 +54,10 @@ func (c Config) sizesOf(kind schedule.Collective) []int {
 	return c.Sizes
 }
 
-// callOf is a call as weft makes it where nobody says how, on shm or not.
-func callOf(kind schedule.Collective, ranks, bytes int, shm bool) (schedule.Call, error) {
-	o, err := collective.Config{}.Options(kind, ranks, bytes, element, true, shm)
+// callOf is a call as weft makes it by an algorithm, on shm or not; by Default where nobody says how.
+func callOf(kind schedule.Collective, algorithm schedule.Algorithm, ranks, bytes int, shm bool) (schedule.Call, error) {
+	c := collective.Config{Algorithms: map[schedule.Collective]schedule.Algorithm{kind: algorithm}}
+	o, err := c.Options(kind, ranks, bytes, element, true, shm)
 	// The root's data stay where they are.
 	o.InPlace = kind == schedule.CollectiveBcast
 	return schedule.Call{Collective: kind, Size: ranks, Length: bytes / element, Options: o}, err
@@ -68,7 +69,7 @@ func (c Config) newResults() (results []*Result, ignored []job.Case, err error) 
 	for _, kind := range c.Collectives {
 		for _, ranks := range c.Ranks {
 			for _, bytes := range c.sizesOf(kind) {
-				call, err := callOf(kind, ranks, bytes, c.Provider == shm)
+				call, err := callOf(kind, schedule.Default, ranks, bytes, c.Provider == shm)
 				if err == nil {
 					err = call.Check()
 				}

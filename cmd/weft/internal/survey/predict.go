@@ -45,7 +45,7 @@ func (s *survey) estimate(around *Surroundings) (cost.Network, error) {
 	// A notice is a message.
 	n.Notice = duration((first.Message.Median() - n.LocalLatency.Seconds()*1e6) / 2)
 	// In an exchange each also copies: into its own place, and what is handed to the caller.
-	exchange, err := exchangeOf(short, n.Mapped)
+	exchange, err := exchangeOf(2, short, n.Mapped)
 	if err != nil {
 		return n, err
 	}
@@ -54,7 +54,7 @@ func (s *survey) estimate(around *Surroundings) (cost.Network, error) {
 		return n, err
 	}
 	// What the bytes take is what the exchange takes longer than without them.
-	if exchange, err = exchangeOf(p.Bytes, n.Mapped); err != nil {
+	if exchange, err = exchangeOf(2, p.Bytes, n.Mapped); err != nil {
 		return n, err
 	}
 	without, err := predict(n, exchange)
@@ -62,11 +62,10 @@ func (s *survey) estimate(around *Surroundings) (cost.Network, error) {
 		return n, err
 	}
 	n.LocalBandwidth = rate(p.Bytes, p.Exchange.Median()-without)
-	bcast, err := callOf(schedule.CollectiveBcast, 2, p.Bytes, n.Mapped)
+	bcast, err := callOf(schedule.CollectiveBcast, schedule.Tree, 2, p.Bytes, n.Mapped)
 	if err != nil {
 		return n, err
 	}
-	bcast.Algorithm = schedule.Tree
 	if n.LocalByCore && n.LocalBandwidth > 0 && p.Put.Median() > 0 {
 		if n, err = fitAlone(n, p, bcast, exchange); err != nil {
 			return n, err
@@ -86,11 +85,10 @@ func (s *survey) estimate(around *Surroundings) (cost.Network, error) {
 	if crowd == nil {
 		return n, nil
 	}
-	rounds, err := callOf(schedule.CollectiveAllgather, ranks, short, n.Mapped)
+	rounds, err := callOf(schedule.CollectiveAllgather, schedule.Bruck, ranks, short, n.Mapped)
 	if err != nil {
 		return n, err
 	}
-	rounds.Algorithm = schedule.Bruck
 	once := rounds
 	once.Algorithm = schedule.Direct
 	// What there is for each round, and for each call, follows from calls of several rounds and of one. Each
@@ -108,10 +106,9 @@ func (s *survey) estimate(around *Surroundings) (cost.Network, error) {
 		return n, err
 	}
 	// All of them together may have more data than the caches, and who moves it is in need of cores, too.
-	if exchange, err = exchangeOf(crowd.Exchange.Bytes, n.Mapped); err != nil {
+	if exchange, err = exchangeOf(ranks, crowd.Exchange.Bytes, n.Mapped); err != nil {
 		return n, err
 	}
-	exchange.Size = ranks
 	before := n
 	return fit(n, exchange, measured, func(n *cost.Network, by float64) {
 		slower := leastSlower + by
@@ -124,11 +121,9 @@ func (s *survey) estimate(around *Surroundings) (cost.Network, error) {
 // in the caches of two that have as much.
 const leastSlower = 0.25
 
-// exchangeOf is a call in which two ranks put so many bytes to each other.
-func exchangeOf(bytes int, shm bool) (schedule.Call, error) {
-	call, err := callOf(schedule.CollectiveAllgather, 2, bytes, shm)
-	call.Algorithm = schedule.Direct
-	return call, err
+// exchangeOf is a call in which ranks put so many bytes to each other.
+func exchangeOf(ranks, bytes int, shm bool) (schedule.Call, error) {
+	return callOf(schedule.CollectiveAllgather, schedule.Direct, ranks, bytes, shm)
 }
 
 // fitAlone finds out how fast a rank moves data while no other does, from a Bcast, and how much slower
@@ -160,11 +155,10 @@ func fitAlone(n cost.Network, p *Probe, bcast, exchange schedule.Call) (cost.Net
 // fitCombining finds out, from a Reduce, how fast a rank combines what another one has just put, which
 // is in the caches of that one's core, or in none.
 func fitCombining(n cost.Network, p *Probe) (cost.Network, error) {
-	reduce, err := callOf(schedule.CollectiveReduce, 2, p.Bytes, n.Mapped)
+	reduce, err := callOf(schedule.CollectiveReduce, schedule.Tree, 2, p.Bytes, n.Mapped)
 	if err != nil {
 		return n, err
 	}
-	reduce.Algorithm = schedule.Tree
 	const times = 100
 	alone := n.ReduceRate
 	return fit(n, reduce, p.Reduce.Median(), func(n *cost.Network, by float64) { n.ReduceRate = alone / (1 + times*by) })
@@ -281,7 +275,7 @@ func predictPlaced(n cost.Network, call schedule.Call) (float64, error) {
 		}
 		return (ends[times][0] - ends[0][0]).Seconds() * 1e6 / times, nil
 	}
-	barrier, err := callOf(schedule.CollectiveBarrier, call.Size, 0, n.Mapped)
+	barrier, err := callOf(schedule.CollectiveBarrier, schedule.Dissemination, call.Size, 0, n.Mapped)
 	if err != nil {
 		return 0, err
 	}
@@ -336,11 +330,12 @@ func (r *Result) predict(n cost.Network, algorithm string) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	call, err := callOf(kind, r.Ranks, r.Bytes, n.Mapped)
+	by, err := schedule.ParseAlgorithm(algorithm)
 	if err != nil {
 		return 0, err
 	}
-	if call.Algorithm, err = schedule.ParseAlgorithm(algorithm); err != nil {
+	call, err := callOf(kind, by, r.Ranks, r.Bytes, n.Mapped)
+	if err != nil {
 		return 0, err
 	}
 	return predict(n, call)

@@ -135,9 +135,8 @@ func TestTurns(t *testing.T) {
 		n, err := s.estimate(&Surroundings{Ranks: 4, Network: []Probe{first}, Crowd: &Crowd{Barrier: Series{5}, Short: Series{5}, Direct: Series{direct}}})
 		require.NoError(t, err)
 		for algorithm, want := range map[schedule.Algorithm]float64{schedule.Direct: direct, schedule.Bruck: 5} {
-			call, err := callOf(schedule.CollectiveAllgather, 4, short, true)
+			call, err := callOf(schedule.CollectiveAllgather, algorithm, 4, short, true)
 			require.NoError(t, err)
-			call.Algorithm = algorithm
 			took, err := predict(n, call)
 			require.NoError(t, err)
 			require.InEpsilon(t, want, took, 0.1, "%v where a direct one takes %v", algorithm, direct)
@@ -160,7 +159,7 @@ func TestCrowdsHaveTheMemoryOfCalls(t *testing.T) {
 				e := newCrowd("tcp", kind.String(), ranks, bytes).Exchange
 				exchange, uses := job.Case{Work: "allgather", Bytes: e.Bytes}, memoryOf(kind.String(), ranks, bytes)
 				require.InEpsilon(t, uses, exchange.Memory(ranks), 0.01, "%v of %d bytes on %d ranks", kind, bytes, ranks)
-				_, err := exchangeOf(e.Bytes, true)
+				_, err := exchangeOf(2, e.Bytes, true)
 				require.NoError(t, err)
 				// Two ranks have as much, where that makes a difference.
 				require.Equal(t, bytes, pairBytes("tcp", kind.String(), ranks, bytes))
@@ -280,6 +279,30 @@ func TestCalibratingCalls(t *testing.T) {
 				}
 			}
 			require.Equal(t, 5, puts, "%v", a)
+		}
+	}
+}
+
+// What a rank puts is cut as it is by the algorithm, and not by that of a call where nobody says how.
+func TestCallOfAlgorithm(t *testing.T) {
+	const bytes = 1 << 20
+	for _, c := range []struct {
+		collective schedule.Collective
+		algorithm  schedule.Algorithm
+		cut        bool
+	}{
+		{schedule.CollectiveAllreduce, schedule.Default, false},
+		{schedule.CollectiveAllreduce, schedule.Ring, false},
+		{schedule.CollectiveAllreduce, schedule.ReduceBcast, true},
+		{schedule.CollectiveGather, schedule.Default, true},
+		{schedule.CollectiveGather, schedule.Direct, true},
+		{schedule.CollectiveGather, schedule.Binomial, false},
+	} {
+		call, err := callOf(c.collective, c.algorithm, 4, bytes, true)
+		require.NoError(t, err)
+		require.Equal(t, c.cut, call.Chunk > 0, "%v by %v", c.collective, c.algorithm)
+		if c.algorithm != schedule.Default {
+			require.Equal(t, c.algorithm, call.Algorithm)
 		}
 	}
 }

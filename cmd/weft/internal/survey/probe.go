@@ -183,7 +183,7 @@ func (s *survey) bounds(r *Result) (Series, error) {
 	if err != nil {
 		return nil, err
 	}
-	call, err := callOf(kind, r.Ranks, r.Bytes, s.Provider == shm)
+	call, err := callOf(kind, schedule.Default, r.Ranks, r.Bytes, s.Provider == shm)
 	if err != nil {
 		return nil, err
 	}

@@ -78,11 +78,12 @@ func reckon(ctx context.Context, network cost.Network, r *Result) error {
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
-		call, err := callOf(kind, r.Ranks, r.Bytes, network.Mapped)
+		algorithm, err := schedule.ParseAlgorithm(r.Algorithms[i].Name)
 		if err != nil {
 			return err
 		}
-		if call.Algorithm, err = schedule.ParseAlgorithm(r.Algorithms[i].Name); err != nil {
+		call, err := callOf(kind, algorithm, r.Ranks, r.Bytes, network.Mapped)
+		if err != nil {
 			return err
 		}
 		if chunk := call.Chunk; chunk > 0 {
