@@ -167,6 +167,16 @@ func TestSharing(t *testing.T) {
 		cores.Placed = placed
 		requireCost(t, times*gamma*bytes, reduce, cores)
 	}
+	// What one on the same core has put is combined twice as fast: in no round, in one of the two, in both.
+	together := cores
+	together.ReduceTogether = 2 * cores.ReduceRate
+	for _, c := range []struct {
+		times  time.Duration
+		placed []int
+	}{{4, []int{0, 1, 1, 0}}, {3, []int{0, 0, 1, 1}}, {3, []int{0, 1, 0, 1}}, {4, []int{1, 1, 1, 1}}} {
+		together.Placed = c.placed
+		requireCost(t, c.times*gamma*bytes, reduce, together)
+	}
 	for _, wrong := range [][]int{{0, 1, 0}, {0, 1, 0, 2}, {0, -1, 0, 1}, {}} {
 		cores.Placed = wrong
 		var refused *cost.NetworkError

@@ -34,8 +34,10 @@ type Network struct {
 	LocalByCore bool
 
 	// ReduceRate is how many bytes of a result a rank combines in a second, and CopyRate
-	// how many it copies.
+	// how many it copies. ReduceTogether counts in the place of ReduceRate for what a rank on the same
+	// core has put, which is in the caches of that one; 0 is for no difference.
 	ReduceRate, CopyRate float64
+	ReduceTogether       float64
 
 	// Step is what a rank does to copy or to combine beside what the bytes take.
 	Step time.Duration
@@ -205,7 +207,7 @@ func (n Network) withDefaults() (Network, error) {
 	for _, other := range []struct {
 		field string
 		value float64
-	}{{"LocalAlone", n.LocalAlone}, {"LocalDirect", n.LocalDirect}} {
+	}{{"LocalAlone", n.LocalAlone}, {"LocalDirect", n.LocalDirect}, {"ReduceTogether", n.ReduceTogether}} {
 		if other.value != 0 && !(other.value >= 1) {
 			return n, &NetworkError{other.field, other.value, "at least 1 byte per second, or 0 for no difference"}
 		}

@@ -47,6 +47,8 @@ type rank struct {
 	// moved is how many pieces it has moved of a put, and moves until when it is busy with data.
 	moved int
 	moves float64
+	// heard is whose put it has awaited last.
+	heard int32
 }
 
 // node has the links of its ranks, and the cores if they are not enough.
@@ -182,6 +184,7 @@ func (r *run) resume(i int, at float64) bool {
 				r.settle(e, me.now)
 			}
 			delete(r.there, key)
+			me.heard = s.peer
 			receive := r.Receive
 			if r.local(i, int(s.peer)) {
 				receive = r.LocalReceive
@@ -198,6 +201,9 @@ func (r *run) resume(i int, at float64) bool {
 			switch {
 			case s.action == schedule.Reduce:
 				rate = r.ReduceRate
+				if r.ReduceTogether > 0 && r.neighbours(i, int(me.heard)) {
+					rate = r.ReduceTogether
+				}
 			case s.given && r.Mapped && r.LocalAlone > 0:
 				// It comes from another core.
 				rate = min(r.LocalAlone, rate)
@@ -245,7 +251,12 @@ func (r *run) moves(i int, s *step) bool {
 // together says whether what a rank puts stays in the caches of the core that it shares with its peer, and
 // so is only copied.
 func (r *run) together(i int, s *step) bool {
-	return r.shared(i) && r.place(i) == r.place(int(s.peer)) && r.CopyRate > r.LocalBandwidth && !math.IsInf(r.CopyRate, 1)
+	return r.neighbours(i, int(s.peer)) && r.CopyRate > r.LocalBandwidth && !math.IsInf(r.CopyRate, 1)
+}
+
+// neighbours says whether a rank and another of its node share a core.
+func (r *run) neighbours(i, peer int) bool {
+	return r.shared(i) && r.local(i, peer) && r.place(i) == r.place(peer)
 }
 
 // alone is how fast a rank moves data to another while no other rank moves any.

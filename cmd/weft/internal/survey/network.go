@@ -77,6 +77,7 @@ var networkSettings = []networkSetting{
 	{"local-direct", func(n *cost.Network) any { return &n.LocalDirect }},
 	{"local-by-core", func(n *cost.Network) any { return &n.LocalByCore }},
 	{"reduce-rate", func(n *cost.Network) any { return &n.ReduceRate }},
+	{"reduce-together", func(n *cost.Network) any { return &n.ReduceTogether }},
 	{"copy-rate", func(n *cost.Network) any { return &n.CopyRate }},
 	{"step", func(n *cost.Network) any { return &n.Step }},
 	{"ranks", func(n *cost.Network) any { return &n.RanksPerNode }},

@@ -113,7 +113,7 @@ func (s *survey) estimate(around *Surroundings) (cost.Network, error) {
 	return fit(n, exchange, measured, func(n *cost.Network, by float64) {
 		slower := leastSlower + by
 		n.LocalAlone, n.LocalBandwidth, n.LocalDirect = before.LocalAlone/slower, before.LocalBandwidth/slower, before.LocalDirect/slower
-		n.CopyRate, n.ReduceRate = before.CopyRate/slower, before.ReduceRate/slower
+		n.CopyRate, n.ReduceRate, n.ReduceTogether = before.CopyRate/slower, before.ReduceRate/slower, before.ReduceTogether/slower
 	})
 }
 
@@ -153,7 +153,7 @@ func fitAlone(n cost.Network, p *Probe, bcast, exchange schedule.Call) (cost.Net
 }
 
 // fitCombining finds out, from a Reduce, how fast a rank combines what another one has just put, which
-// is in the caches of that one's core, or in none.
+// is in the caches of that one's core, or in none; if it is the same core, it is as fast as with data of its own.
 func fitCombining(n cost.Network, p *Probe) (cost.Network, error) {
 	reduce, err := callOf(schedule.CollectiveReduce, schedule.Tree, 2, p.Bytes, n.Mapped)
 	if err != nil {
@@ -161,6 +161,7 @@ func fitCombining(n cost.Network, p *Probe) (cost.Network, error) {
 	}
 	const times = 100
 	alone := n.ReduceRate
+	n.ReduceTogether = alone
 	return fit(n, reduce, p.Reduce.Median(), func(n *cost.Network, by float64) { n.ReduceRate = alone / (1 + times*by) })
 }
 

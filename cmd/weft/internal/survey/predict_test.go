@@ -55,6 +55,7 @@ func TestPredictions(t *testing.T) {
 	require.NoError(t, err)
 	require.InEpsilon(t, 2000, reduced, 0.01)
 	require.InEpsilon(t, 1.25e9, e.ReduceRate, 0.25)
+	require.InEpsilon(t, 5e9, e.ReduceTogether, 0.01, "by one on the same core")
 	// But no faster.
 	network[1].Reduce = same(300)
 	e, err = s.estimate(around)
