@@ -18,8 +18,9 @@ import (
 // a put takes where they follow each other, and the rest to be on its way. Where ranks share cores, what it takes to
 // go on with one, and by how much data is slower, is what makes a barrier and an exchange of
 // as many ranks take as long as they were measured to. How fast a rank moves data while the other
-// does not is known from a Bcast, and how fast it combines what it was sent from a Reduce.
-func (s *survey) estimate(around *Surroundings) (cost.Network, error) {
+// does not is known from a Bcast, and how fast it combines what it was sent from a Reduce. tree says
+// that the network is for calls along trees.
+func (s *survey) estimate(around *Surroundings, tree bool) (cost.Network, error) {
 	network, ranks := around.Network, around.Ranks
 	first, p := network[0], &network[len(network)-1]
 	empty := first.Empty.Median()
@@ -101,16 +102,13 @@ func (s *survey) estimate(around *Surroundings) (cost.Network, error) {
 			return n, err
 		}
 	}
-	measured := crowd.exchanged()
+	together, measured, err := crowd.together(ranks, tree, n.Mapped)
 	if err != nil || measured == 0 {
 		return n, err
 	}
 	// All of them together may have more data than the caches, and who moves it is in need of cores, too.
-	if exchange, err = exchangeOf(ranks, crowd.Exchange.Bytes, n.Mapped); err != nil {
-		return n, err
-	}
 	before := n
-	return fit(n, exchange, measured, func(n *cost.Network, by float64) {
+	return fit(n, together, measured, func(n *cost.Network, by float64) {
 		slower := leastSlower + by
 		n.LocalAlone, n.LocalBandwidth, n.LocalDirect = before.LocalAlone/slower, before.LocalBandwidth/slower, before.LocalDirect/slower
 		n.CopyRate, n.ReduceRate, n.ReduceTogether = before.CopyRate/slower, before.ReduceRate/slower, before.ReduceTogether/slower
@@ -193,7 +191,9 @@ func (s *survey) calibrates(r *Result, algorithm string) bool {
 	switch r.Collective {
 	case schedule.CollectiveBarrier.String():
 		return r.Ranks == 2 || crowded
-	case schedule.CollectiveBcast.String(), schedule.CollectiveReduce.String():
+	case schedule.CollectiveBcast.String():
+		return algorithm == schedule.Tree.String() && (r.Ranks == 2 || crowded && r.around.Crowd.Tree != nil)
+	case schedule.CollectiveReduce.String():
 		return r.Ranks == 2 && algorithm == schedule.Tree.String()
 	case schedule.CollectiveAllgather.String():
 		// By whatever algorithm, two ranks put to each other what they have.
@@ -214,6 +214,19 @@ func (c *Crowd) exchanged() float64 {
 		return 0
 	}
 	return math.Sqrt(c.Exchange.Direct.Median() * c.Exchange.Bruck.Median())
+}
+
+// together is a call in which all ranks move data, and how long it takes, or 0 if none was measured.
+func (c *Crowd) together(ranks int, tree, shm bool) (call schedule.Call, measured float64, err error) {
+	switch {
+	case tree && c.Tree != nil:
+		call, err = callOf(schedule.CollectiveBcast, schedule.Tree, ranks, c.Tree.Bytes, shm)
+		return call, c.Tree.Bcast.Median(), err
+	case c.Exchange != nil:
+		call, err = exchangeOf(ranks, c.Exchange.Bytes, shm)
+		return call, c.exchanged(), err
+	}
+	return call, 0, nil
 }
 
 // placements are ways to have ranks share cores, which the system does as it likes: all of those
@@ -305,11 +318,18 @@ func (s *survey) foretell(r *Result) error {
 	algorithms := r.planned()
 	predicted := make([]Series, len(algorithms))
 	for round := range r.Weft {
-		n, err := s.estimate(r.around.round(round))
-		if err != nil {
-			return err
-		}
+		around := r.around.round(round)
+		networks := make(map[bool]cost.Network)
 		for i, a := range algorithms {
+			tree := alongTree(r.Collective, a.Name)
+			n, known := networks[tree]
+			if !known {
+				var err error
+				if n, err = s.estimate(around, tree); err != nil {
+					return err
+				}
+				networks[tree] = n
+			}
 			took, err := r.predict(n, a.Name)
 			if err != nil {
 				return err

@@ -23,7 +23,7 @@ func TestPredictions(t *testing.T) {
 	s := &survey{Config: Config{Provider: "shm"}, report: &Report{Network: network}}
 	around := &Surroundings{Ranks: 2, Network: network}
 	predicted := func(r *Result, algorithm string) float64 {
-		n, err := s.estimate(&Surroundings{Ranks: 2, Network: []Probe{network[0], *probed(network, r.Bytes)}})
+		n, err := s.estimate(&Surroundings{Ranks: 2, Network: []Probe{network[0], *probed(network, r.Bytes)}}, false)
 		require.NoError(t, err)
 		took, err := r.predict(n, algorithm)
 		require.NoError(t, err)
@@ -34,7 +34,7 @@ func TestPredictions(t *testing.T) {
 	r := &Result{Collective: "allgather", Ranks: 2, Bytes: 2e6}
 	require.InEpsilon(t, 806.5, predicted(r, "direct"), 0.005)
 	// Among more ranks it is as two of them find it.
-	e, err := s.estimate(&Surroundings{Ranks: 4, Network: network})
+	e, err := s.estimate(&Surroundings{Ranks: 4, Network: network}, false)
 	require.NoError(t, err)
 	require.InEpsilon(t, 5e9, e.LocalBandwidth, 0.01)
 	require.Equal(t, 4, e.RanksPerNode)
@@ -43,13 +43,13 @@ func TestPredictions(t *testing.T) {
 	// One that puts alone is twice as fast: it takes 200 us, and what the call takes without data.
 	s.Arena = true
 	network[1].Put = same(200 + 5)
-	e, err = s.estimate(around)
+	e, err = s.estimate(around, false)
 	require.NoError(t, err)
 	require.InEpsilon(t, 1e10, e.LocalAlone, 0.05)
 	require.InEpsilon(t, 5e9, e.ReduceRate, 0.01)
 	// What has just been put is combined four times slower than what was combined before.
 	network[1].Reduce = same(2000)
-	e, err = s.estimate(around)
+	e, err = s.estimate(around, false)
 	require.NoError(t, err)
 	reduced, err := (&Result{Collective: "reduce", Ranks: 2, Bytes: 2e6}).predict(e, "tree")
 	require.NoError(t, err)
@@ -58,7 +58,7 @@ func TestPredictions(t *testing.T) {
 	require.InEpsilon(t, 5e9, e.ReduceTogether, 0.01, "by one on the same core")
 	// But no faster.
 	network[1].Reduce = same(300)
-	e, err = s.estimate(around)
+	e, err = s.estimate(around, false)
 	require.NoError(t, err)
 	require.InEpsilon(t, 5e9, e.ReduceRate, 0.01)
 	r.Weft = same(600)
@@ -105,6 +105,7 @@ func TestPredictionsOfRounds(t *testing.T) {
 func TestCrowdedMemory(t *testing.T) {
 	const bytes = 1 << 24
 	ranks := max(2*runtime.NumCPU(), 4)
+	var tree *Tree
 	predicted := func(collective, algorithm string, exchange float64) float64 {
 		r := &Result{
 			Collective: collective, Ranks: ranks, Bytes: bytes, Weft: Series{1}, Algorithms: []Algorithm{{Name: algorithm, Weft: Series{1}}},
@@ -117,15 +118,24 @@ func TestCrowdedMemory(t *testing.T) {
 				Crowd: &Crowd{
 					Barrier: Series{10}, Short: Series{10},
 					Exchange: &Exchange{Bytes: bytes, Direct: Series{exchange}, Bruck: Series{exchange}},
+					Tree:     tree,
 				},
 			},
 		}
 		require.NoError(t, (&survey{Config: Config{Provider: "tcp"}}).foretell(r))
 		return r.Algorithms[0].Predicted
 	}
-	const slow, slower = 300e3, 900e3
+	const slow, slower = 300e3, 900e3 // microseconds
 	require.InEpsilon(t, 3, predicted("allgather", "ring", slower)/predicted("allgather", "ring", slow), 0.1)
 	require.InEpsilon(t, 3, predicted("scatter", "direct", slower)/predicted("scatter", "direct", slow), 0.1, "they fetch at the same time")
+	// Along trees it is as a Bcast was.
+	for bcast := slow; bcast <= slower; bcast += slow {
+		tree = &Tree{Bytes: bytes, Bcast: Series{bcast}}
+		require.InEpsilon(t, bcast, predicted("bcast", "tree", slow), 0.02)
+		require.InEpsilon(t, 1, predicted("reduce", "binomial", slower)/predicted("reduce", "binomial", slow), 1e-6)
+		require.InEpsilon(t, 1, predicted("allreduce", "reduce-bcast", slower)/predicted("allreduce", "reduce-bcast", slow), 1e-6)
+		require.InEpsilon(t, 3, predicted("allreduce", "ring", slower)/predicted("allreduce", "ring", slow), 0.1)
+	}
 }
 
 // What a call takes beside its rounds where ranks share cores is found out from calls of one round, and of two.
@@ -133,7 +143,7 @@ func TestTurns(t *testing.T) {
 	first := Probe{Bytes: short, Message: Series{2}, Combine: Series{0.01}, Copy: Series{0.01}, Exchange: Series{0.5}, Barrier: Series{0.4}, Empty: Series{0.2}, Stream: Series{0.3}}
 	s := &survey{Config: Config{Provider: "shm"}}
 	for _, direct := range []float64{4, 4.5, 5} {
-		n, err := s.estimate(&Surroundings{Ranks: 4, Network: []Probe{first}, Crowd: &Crowd{Barrier: Series{5}, Short: Series{5}, Direct: Series{direct}}})
+		n, err := s.estimate(&Surroundings{Ranks: 4, Network: []Probe{first}, Crowd: &Crowd{Barrier: Series{5}, Short: Series{5}, Direct: Series{direct}}}, false)
 		require.NoError(t, err)
 		for algorithm, want := range map[schedule.Algorithm]float64{schedule.Direct: direct, schedule.Bruck: 5} {
 			call, err := callOf(schedule.CollectiveAllgather, algorithm, 4, short, true)
@@ -151,6 +161,9 @@ func TestCrowdsHaveTheMemoryOfCalls(t *testing.T) {
 	require.NotNil(t, newCrowd("shm", "bcast", 4, uncached).Exchange)
 	require.Nil(t, newCrowd("shm", "bcast", 4, 4<<10).Exchange, "it is in the caches of each core")
 	require.Nil(t, newCrowd("tcp", "allgather", 4, short).Exchange)
+	require.Equal(t, &Tree{Bytes: 1 << 20}, newCrowd("shm", "reduce", 4, 1<<20).Tree, "as long as the call")
+	require.Nil(t, newCrowd("shm", "reduce", 4, short).Tree)
+	require.Nil(t, newCrowd("shm", "alltoall", 4, 1<<20).Tree)
 	for _, kind := range schedule.Collectives() {
 		if kind == schedule.CollectiveBarrier {
 			continue
@@ -191,7 +204,7 @@ func TestProbesHaveTheMemoryOfCalls(t *testing.T) {
 	for _, arena := range []bool{false, true} {
 		w := worksheet{arena: arena}
 		w.addNetwork([]Probe{{Bytes: short}, {Bytes: 1 << 20}}, 4, true)
-		w.addCrowd(&Crowd{Exchange: &Exchange{}})
+		w.addCrowd(&Crowd{Exchange: &Exchange{}, Tree: &Tree{}})
 		require.NotEmpty(t, w.cases)
 		for _, c := range w.cases {
 			require.Equal(t, arena, c.Arena, "%v", c)

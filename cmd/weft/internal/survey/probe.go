@@ -76,6 +76,9 @@ func (w *worksheet) addCrowd(crowd *Crowd) {
 		w.add(&e.Direct, job.Case{Work: schedule.CollectiveAllgather.String(), Algorithm: crowdExchanges[0], Bytes: e.Bytes})
 		w.add(&e.Bruck, job.Case{Work: schedule.CollectiveAllgather.String(), Algorithm: crowdExchanges[1], Bytes: e.Bytes})
 	}
+	if t := crowd.Tree; t != nil {
+		w.add(&t.Bcast, job.Case{Work: schedule.CollectiveBcast.String(), Algorithm: schedule.Tree, Bytes: t.Bytes})
+	}
 }
 
 // crowdExchanges are the algorithms of an Exchange, as its fields.
@@ -124,8 +127,22 @@ func newCrowd(provider, collective string, ranks, bytes int) *Crowd {
 	crowd := &Crowd{}
 	if bytes > short && (provider != shm || bytes >= shared) {
 		crowd.Exchange = &Exchange{Bytes: exchangeBytes(collective, ranks, bytes, ranks)}
+		switch collective {
+		case schedule.CollectiveBcast.String(), schedule.CollectiveReduce.String(), schedule.CollectiveAllreduce.String():
+			crowd.Tree = &Tree{Bytes: bytes}
+		}
 	}
 	return crowd
+}
+
+// alongTree says whether ranks have all of the data go along a tree: some of them have more to do
+// than others, and there is less memory than in an exchange that has as much in all.
+func alongTree(collective, algorithm string) bool {
+	switch collective {
+	case schedule.CollectiveBcast.String(), schedule.CollectiveReduce.String():
+		return algorithm == schedule.Tree.String() || algorithm == schedule.Binomial.String()
+	}
+	return algorithm == schedule.ReduceBcast.String()
 }
 
 // Data of so many bytes are in caches that cores share, or in none.
@@ -227,6 +244,9 @@ func (a *Surroundings) round(i int) *Surroundings {
 	one.Crowd = &Crowd{Barrier: a.Crowd.Barrier.round(i), Short: a.Crowd.Short.round(i), Direct: a.Crowd.Direct.round(i)}
 	if e := a.Crowd.Exchange; e != nil {
 		one.Crowd.Exchange = &Exchange{Bytes: e.Bytes, Direct: e.Direct.round(i), Bruck: e.Bruck.round(i)}
+	}
+	if t := a.Crowd.Tree; t != nil {
+		one.Crowd.Tree = &Tree{Bytes: t.Bytes, Bcast: t.Bcast.round(i)}
 	}
 	return one
 }

@@ -71,12 +71,14 @@ type Surroundings struct {
 }
 
 // Crowd is how long a barrier of ranks that share cores takes, an exchange of a few bytes by
-// Bruck and directly, and one of more, if that was measured.
+// Bruck and directly, and, if that was measured, one of more, and a Bcast of as much as the call has
+// by a tree.
 type Crowd struct {
 	Barrier  Series    `json:"barrier_us"`
 	Short    Series    `json:"short_us"`
 	Direct   Series    `json:"direct_us"`
 	Exchange *Exchange `json:"exchange,omitempty"`
+	Tree     *Tree     `json:"tree,omitempty"`
 }
 
 // Exchange is how long one of so many bytes takes: direct, where each puts to all at once,
@@ -85,6 +87,12 @@ type Exchange struct {
 	Bytes  int    `json:"bytes"`
 	Direct Series `json:"direct_us"`
 	Bruck  Series `json:"bruck_us"`
+}
+
+// Tree is how long a Bcast of so many bytes takes by one.
+type Tree struct {
+	Bytes int    `json:"bytes"`
+	Bcast Series `json:"bcast_us"`
 }
 
 // Result is one collective, on so many ranks, with so many bytes.
