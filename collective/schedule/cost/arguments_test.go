@@ -21,6 +21,8 @@ func TestErrors(t *testing.T) {
 		"acknowledge": {cost.Network{Acknowledge: 2 * time.Hour}, "cost: Network.Acknowledge 7200, want 0 to an hour"},
 		"bandwidth":   {cost.Network{Bandwidth: -1}, "cost: Network.Bandwidth -1, want at least 1 byte per second, or 0 for no time at all"},
 		"slow":        {cost.Network{ReduceRate: 0.1}, "cost: Network.ReduceRate 0.1, want at least 1 byte per second, or 0 for no time at all"},
+		"jitter":      {cost.Network{Jitter: 1.5}, "cost: Network.Jitter 1.5, want 0 to 1"},
+		"no jitter":   {cost.Network{Jitter: math.NaN()}, "cost: Network.Jitter NaN, want 0 to 1"},
 		"together":    {cost.Network{ReduceTogether: -1}, "cost: Network.ReduceTogether -1, want at least 1 byte per second, or 0 for no difference"},
 		"direct":      {cost.Network{LocalDirect: -1}, "cost: Network.LocalDirect -1, want at least 1 byte per second, or 0 for no difference"},
 		"moved":       {cost.Network{DirectMoved: -1}, "cost: Network.DirectMoved -1, want at least 0"},

@@ -1,6 +1,9 @@
 package cost
 
-import "math"
+import (
+	"math"
+	"math/rand/v2"
+)
 
 // core has the ranks of a node that take turns on it, which it keeps. One that has something to
 // do does it until it has to wait; one that waits is looked at, and the next has its turn.
@@ -14,6 +17,27 @@ type core struct {
 	wakes float64
 	// told is the key of the one event that counts: when it goes on may become earlier.
 	told uint64
+	// random is nil without Jitter. It is the same on every node, so that one stands for all.
+	random *rand.Rand
+}
+
+// newCores are those of a node.
+func newCores(n Network) []core {
+	cores := make([]core, n.CoresPerNode)
+	for i := range cores {
+		if n.Jitter > 0 {
+			cores[i].random = rand.New(rand.NewPCG(0, uint64(i)))
+		}
+	}
+	return cores
+}
+
+// takes is what something takes that mostly takes so long.
+func (c *core) takes(mostly, jitter float64) float64 {
+	if c.random == nil {
+		return mostly
+	}
+	return mostly * (1 + jitter*(2*c.random.Float64()-1))
 }
 
 // never is when a rank goes on that waits for what is not there yet.
@@ -83,7 +107,7 @@ func (r *run) turn(e event) {
 			c.at = max(c.at, me.now)
 		}
 		if me.next < len(me.steps) {
-			c.at += float64(r.Look)
+			c.at += c.takes(float64(r.Look), r.Jitter)
 		}
 		c.turn = (c.turn + 1) % len(c.ranks)
 		if e := r.turning(number, c.at); r.queue.earlier(&e) {

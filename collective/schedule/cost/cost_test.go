@@ -321,6 +321,8 @@ func TestOneNodeStandsForAll(t *testing.T) {
 		link.LinksPerNode = 1
 		core := efa
 		core.CoresPerNode = 1
+		restless := core
+		restless.CoresPerNode, restless.Look, restless.Turn, restless.Jitter = 2, 1000, 500, 1
 		slow := efa
 		slow.ReduceRate, slow.CopyRate = 1e9, 1e9
 		ready := efa
@@ -329,7 +331,7 @@ func TestOneNodeStandsForAll(t *testing.T) {
 		loud.Telling = 1
 		even := plain()
 		even.RanksPerNode, even.LocalLatency, even.LocalBandwidth = perNode, 10, 1e10
-		for name, network := range map[string]cost.Network{"efa": efa, "link": link, "core": core, "slow": slow, "even": even, "ready": ready, "loud": loud} {
+		for name, network := range map[string]cost.Network{"efa": efa, "link": link, "core": core, "restless": restless, "slow": slow, "even": even, "ready": ready, "loud": loud} {
 			for _, size := range []int{8, 24, 32} {
 				for _, units := range []int{1, 1 << 20} {
 					for _, call := range calls(size, units) {
@@ -348,9 +350,12 @@ func TestOneNodeStandsForAll(t *testing.T) {
 							name == "core" && (call.Algorithm == schedule.Bruck || call.Algorithm == schedule.Pairwise) {
 							within = 0.05 * float64(all)
 						}
+						if name == "restless" {
+							within = 0.1 * float64(all) // what a core does next on one node, it may not on another
+						}
 						if call.Collective == schedule.CollectiveAllreduce && call.Algorithm == schedule.Direct {
 							within += float64(network.Latency+network.Overhead) + 0.01*float64(all)
-							if name == "core" {
+							if name == "core" || name == "restless" {
 								within = 0.33 * float64(all)
 							}
 						}

@@ -59,6 +59,10 @@ type Network struct {
 	// Turn is what each call takes a rank beside Call and Look, where ranks share cores: who has all that a call
 	// waits for goes on to the next one, which others have not begun.
 	Turn time.Duration
+	// Jitter is by what part of it a Look differs from another, and so does a Call with its Turn, where ranks share
+	// cores: up to so much more or less, at random, and the same in each run. Ranks that take as long each
+	// time fall into step, so that whoever is looked at has all that it waits for. It is 0 to 1.
+	Jitter float64
 
 	// Call is what a rank does for each call beside what its plan says.
 	Call time.Duration
@@ -223,6 +227,9 @@ func (n Network) withDefaults() (Network, error) {
 		if count.value < 0 || count.value > maxPerNode {
 			return n, &NetworkError{count.field, float64(count.value), fmt.Sprintf("0 to %d", maxPerNode)}
 		}
+	}
+	if !(n.Jitter >= 0 && n.Jitter <= 1) {
+		return n, &NetworkError{"Jitter", n.Jitter, "0 to 1"}
 	}
 	if n.Placed != nil && len(n.Placed) != max(n.RanksPerNode, 1) {
 		return n, &NetworkError{"Placed", float64(len(n.Placed)), "as many as RanksPerNode"}

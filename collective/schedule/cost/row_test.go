@@ -1,6 +1,7 @@
 package cost_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -159,4 +160,25 @@ func TestRowErrors(t *testing.T) {
 		_, err = cost.Row([]schedule.Call{call}, 1, bad)
 		require.ErrorAs(t, err, &network)
 	}
+}
+
+// Ranks that take as long each time fall into step: whoever is looked at in an exchange of partners has what it
+// waits for, and two rounds take no longer than one. Of real ones they do.
+func TestJitter(t *testing.T) {
+	const times = 14
+	took := func(algorithm schedule.Algorithm, jitter float64) time.Duration {
+		network := cost.Network{
+			RanksPerNode: 4, CoresPerNode: 2, LocalOverhead: 120, LocalReceive: 120, LocalByCore: true, Mapped: true, Handed: true,
+			Slot: 32 << 10, Call: 450, Turn: 1100, Look: 2000, Jitter: jitter,
+		}
+		calls := slices.Repeat([]schedule.Call{callOf(schedule.CollectiveAllgather, algorithm, 4, 2)}, times+1)
+		ends, err := cost.Row(calls, 4, network)
+		require.NoError(t, err)
+		again, err := cost.Row(calls, 4, network)
+		require.NoError(t, err)
+		require.Equal(t, ends, again)
+		return (ends[times][0] - ends[0][0]) / times
+	}
+	require.Less(t, took(schedule.RecursiveDoubling, 0), took(schedule.Direct, 0))
+	require.Greater(t, took(schedule.RecursiveDoubling, 0.5), took(schedule.Direct, 0.5))
 }

@@ -87,7 +87,7 @@ func newRun(size, first, ranks int, network Network) *run {
 	for i := range r.nodes {
 		r.nodes[i].links = make([]port, min(network.LinksPerNode, perNode))
 		if network.CoresPerNode > 0 && network.CoresPerNode < perNode {
-			r.nodes[i].cores = make([]core, network.CoresPerNode)
+			r.nodes[i].cores = newCores(network)
 			for j := i * perNode; j < min((i+1)*perNode, ranks); j++ {
 				c := &r.nodes[i].cores[network.place(j)]
 				c.ranks = append(c.ranks, int32(j))
@@ -212,11 +212,12 @@ func (r *run) resume(i int, at float64) bool {
 				continue
 			}
 		case entered:
-			takes := r.Call
+			takes := float64(r.Call)
 			if r.shared(i) {
-				takes += r.Turn
+				c, _ := r.coreOf(i)
+				takes = c.takes(float64(r.Call+r.Turn), r.Jitter)
 			}
-			r.busy(i, float64(takes))
+			r.busy(i, takes)
 		case schedule.Settle, ended:
 			if me.under > 0 {
 				me.waits, me.goes = settling, never

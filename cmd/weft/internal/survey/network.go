@@ -85,6 +85,7 @@ var networkSettings = []networkSetting{
 	{"cores", func(n *cost.Network) any { return &n.CoresPerNode }},
 	{"look", func(n *cost.Network) any { return &n.Look }},
 	{"turn", func(n *cost.Network) any { return &n.Turn }},
+	{"jitter", func(n *cost.Network) any { return &n.Jitter }},
 	{"call", func(n *cost.Network) any { return &n.Call }},
 	{"notice", func(n *cost.Network) any { return &n.Notice }},
 	{"mapped", func(n *cost.Network) any { return &n.Mapped }},

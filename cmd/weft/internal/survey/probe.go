@@ -135,11 +135,13 @@ func newCrowd(provider, collective string, ranks, bytes int) *Crowd {
 	return crowd
 }
 
-// alongTree says whether ranks have all of the data go along a tree: some of them have more to do
-// than others, and there is less memory than in an exchange that has as much in all.
+// alongTree says whether a call is predicted from a Bcast of all ranks: one, or one in which all of the data go along
+// a tree. Some ranks have more to do than others, and there is less memory than in an exchange that has as much in all.
 func alongTree(collective, algorithm string) bool {
 	switch collective {
-	case schedule.CollectiveBcast.String(), schedule.CollectiveReduce.String():
+	case schedule.CollectiveBcast.String():
+		return true
+	case schedule.CollectiveReduce.String():
 		return algorithm == schedule.Tree.String() || algorithm == schedule.Binomial.String()
 	}
 	return algorithm == schedule.ReduceBcast.String()
