@@ -35,7 +35,7 @@ var rooms = map[string]room{
 	"tagged":              {plain: true, pure: true},
 	"efa":                 {imports: "tagged fabric internal/frame internal/keepalive internal/proof", plain: true},
 	"comm":                {imports: "efa tagged fabric", plain: true},
-	"collective":          {imports: "comm efa fabric collective/schedule collective/operator internal/cachedcopy internal/cacheline", plain: true},
+	"collective":          {imports: "comm efa fabric collective/schedule collective/operator internal/cachedcopy internal/cacheline internal/kernelcopy", plain: true},
 	"collective/schedule": {plain: true, pure: true},
 	// Pure too, but for the durations that it is asked for.
 	"collective/schedule/cost": {imports: "collective/schedule", plain: true},
@@ -62,6 +62,7 @@ var rooms = map[string]room{
 	"internal/hosts":           {imports: "bootstrap collective collective/operator comm efa fabric internal/testenv", plain: true},
 	"internal/jobtest":         {imports: "internal/sharedmemory internal/testprocess", plain: true},
 	"internal/keepalive":       {plain: true},
+	"internal/kernelcopy":      {plain: true},
 	"internal/proof":           {plain: true},
 	"internal/sharedmemory":    {plain: true},
 	"internal/testenv":         {plain: true},

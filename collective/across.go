@@ -55,13 +55,13 @@ func (g *group) cross(p progress, c *call, s *schedule.Step, src []byte, to plac
 	return true, nil
 }
 
-// mostCopied is how long the result of an Allreduce is at most for others to copy it to a window. Of a longer
-// one, the parts that a rank has combined itself are better where the caller wants them.
+// mostCopied is how long a result is at most for others to copy it to a window, if it is one of an Allreduce,
+// of which the parts that a rank has combined itself are better where the caller wants them, or if the kernel is quick.
 const mostCopied = 2 << 20
 
 // copiesTo says whether others had better copy a result to a window, from where it is copied to the
-// caller, than write to the process. These are two copies and not one, in twice the memory; but past the
-// caches, and not page by page.
+// caller, than write to the process. These are two copies and not one, in twice the memory; but short ones
+// stay in the caches, and of long ones the kernel, which copies page by page, may take longer for its one.
 func (g *group) copiesTo(c *call, output []byte) bool {
 	most := largestWindow
 	if c.shape.Collective == schedule.CollectiveAllreduce {
@@ -70,12 +70,22 @@ func (g *group) copiesTo(c *call, output []byte) bool {
 	if len(output) > most || !g.windows.shares(len(output)) {
 		return false
 	}
+	written := true
 	for _, source := range c.planned.sources {
-		if g.members[source].near == nil {
+		near := g.members[source].near
+		if near == nil {
 			return false
 		}
+		written = written && near.process != nil
 	}
-	return true
+	if len(output) <= mostCopied || !written {
+		return true
+	}
+	if piece := c.shape.Chunk * c.shape.element; !crossing(c.shape.Collective) && 0 < piece && piece < pastPiece {
+		// The device would have each confirmed before the next.
+		return true
+	}
+	return !g.quickKernel()
 }
 
 // cacheAddress is where the cache is in this process, if that is how exposures of this device name it, or 0.

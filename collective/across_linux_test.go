@@ -2,6 +2,7 @@ package collective
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -141,6 +142,61 @@ func TestLargeCallsCross(t *testing.T) {
 		require.Zero(t, bytes)
 		pieces := (4*n + defaultChunk - 1) / defaultChunk
 		require.EqualValues(t, (size-1)*pieces, device)
+	})
+}
+
+// Results of more than 2 MiB go through windows where the kernel takes longer for one copy than two of these do, and
+// otherwise straight to the caller's memory. Shorter ones stay in caches.
+func TestLongResultsWhereTheKernelIsQuick(t *testing.T) {
+	const size = 3
+	onShm(t, func(t *testing.T) {
+		for _, quick := range []bool{false, true} {
+			for _, bytes := range []int{mostCopied, mostCopied + 8*size, 5 << 20} {
+				worlds, groups := neighbours(t, size)
+				for _, g := range groups {
+					g.comm.Reactor().Do(func(progress) { g.quickKernel = func() bool { return quick } })
+				}
+				n := bytes / 8 / size
+				everywhere(t, worlds, func(rank int, c *comm.Comm) error {
+					ctx := deadline(t)
+					all, mine := make([]int64, size*n), operand(rank, 0, n)
+					want := slices.Concat(operand(0, 0, n), operand(1, 0, n), operand(2, 0, n))
+					if err := Allgather(ctx, c, mine, all); err != nil {
+						return err
+					}
+					require.Equal(t, want, all)
+					other := make([]int64, size*n)
+					if err := Alltoall(ctx, c, all, other); err != nil {
+						return err
+					}
+					require.Equal(t, slices.Repeat(operand(rank, 0, n), size), other)
+					clear(other)
+					if err := Gather(ctx, c, mine, other, 2); err != nil {
+						return err
+					}
+					if rank == 2 {
+						require.Equal(t, want, other)
+					}
+					if bytes < leastPast {
+						return nil // the pieces of a Bcast are short, and copied
+					}
+					clear(other)
+					if rank == 1 {
+						copy(other, want)
+					}
+					if err := Bcast(ctx, c, other, 1); err != nil {
+						return err
+					}
+					require.Equal(t, want, other)
+					return nil
+				})
+				for rank, g := range groups {
+					g.comm.Reactor().Do(func(progress) {
+						require.Equal(t, quick && bytes > mostCopied, len(g.windows.spare) == 0, "rank %d, %d bytes, %v", rank, bytes, quick)
+					})
+				}
+			}
+		}
 	})
 }
 

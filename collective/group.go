@@ -10,6 +10,7 @@ import (
 	"github.com/weft-go/weft/comm"
 	"github.com/weft-go/weft/efa"
 	"github.com/weft-go/weft/fabric"
+	"github.com/weft-go/weft/internal/kernelcopy"
 )
 
 type progress = efa.Progress
@@ -40,7 +41,10 @@ type group struct {
 	staging *block // where inputs are copied to, if the device needs registration
 	near    neighbourhood
 	windows windows
-	parked  []*block // to which something may still be on its way
+	// quickKernel says whether one copy by the kernel between processes is better than two here: the first call
+	// with a long result finds out.
+	quickKernel func() bool
+	parked      []*block // to which something may still be on its way
 	// exposed is what the device may still read from, for calls that have ended, and lent
 	// what of it is of arenas.
 	exposed, lent []*efa.Exposure
@@ -79,6 +83,8 @@ type group struct {
 	forgotten uint64   // of those before it is not known any more
 	warned    bool     // another rank was refused a call that is still to come here
 }
+
+func kernelIsQuick() bool { return kernelcopy.Measure().Quick() }
 
 // member is what is known of a rank, and what it knows of this one.
 type member struct {
@@ -176,7 +182,7 @@ func groupOf(c *comm.Comm, given *Config) (*group, error) {
 		_ = config.fill() // of nothing, that cannot fail
 	}
 	x, err := c.Extend(func(p progress, window int) comm.Extension {
-		g := &group{comm: c, rank: c.Rank(), size: c.Size(), sameHost: c.Reactor().SameHost(), config: config, given: given, table: newTable(config, c.Size()), window: window}
+		g := &group{comm: c, rank: c.Rank(), size: c.Size(), sameHost: c.Reactor().SameHost(), config: config, given: given, table: newTable(config, c.Size()), window: window, quickKernel: kernelIsQuick}
 		g.introduction = introduce(&config)
 		g.windows.registered = c.Reactor().NeedsRegistration()
 		g.members = make([]member, g.size)

@@ -96,7 +96,7 @@ type Network struct {
 // Direct is so much where package collective does the calls: of results that are in a
 // fabric.Arena, and of all where the device can do with any memory, as sockets and tcp can, and
 // shm, where less is copied to memory that is mapped. DirectMoved is DirectInArena there, or above
-// MostMapped.
+// MostMapped; or DirectMapped, where the kernel copies long results quicker than these are copied twice.
 const (
 	DirectInArena  = 16 << 10
 	DirectAnywhere = 64 << 10

@@ -40,6 +40,9 @@ func (s *survey) estimate(around *Surroundings, tree bool) (cost.Network, error)
 		n.Direct, n.DirectMoved = cost.DirectInArena, cost.DirectInArena
 	case n.Mapped:
 		n.Direct, n.DirectMoved = cost.DirectMapped, cost.MostMapped+1
+		if s.quickKernel {
+			n.DirectMoved = cost.DirectMapped
+		}
 	case s.Provider != "efa":
 		n.Direct = cost.DirectAnywhere
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/weft-go/weft/collective/schedule"
 	"github.com/weft-go/weft/internal/bench"
 	"github.com/weft-go/weft/internal/bench/job"
+	"github.com/weft-go/weft/internal/kernelcopy"
 )
 
 // survey is one that is under way.
@@ -23,6 +24,8 @@ type survey struct {
 	steps, done int
 	// notProvided are those that the provider does not do.
 	notProvided map[*Result]bool
+	// quickKernel: ranks have the kernel copy long results, as they find out for themselves.
+	quickKernel bool
 }
 
 // MemoryError says that there is too little memory for anything that was to be measured.
@@ -54,6 +57,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 		s.report.missing(fmt.Sprintf("%s of %s", one.Work, sizeName(one.Bytes)), fmt.Sprintf("the ranks may use %s of memory together", sizeName(c.Memory)), 1)
 	}
 	s.findOpenMPI(ctx)
+	s.quickKernel = s.Provider == shm && kernelcopy.Measure().Quick()
 	s.report.Network = newNetwork(s.Sizes)
 	groups := s.groups()
 	if c.Simulate {
