@@ -90,8 +90,13 @@ func (r *run) add(call schedule.Call, element, nth int) error {
 		if handed {
 			h.begin(plan, large)
 		}
-		for j := range plan.Steps {
-			s := &plan.Steps[j]
+		fetched := direct && r.fetches(call.Collective)
+		steps := plan.Steps
+		if fetched {
+			steps = copiesFirst(steps)
+		}
+		for j := range steps {
+			s := &steps[j]
 			if s.Action == schedule.Await {
 				me.steps = h.add(me.steps, element)
 				h.come(s.Dst)
@@ -105,7 +110,7 @@ func (r *run) add(call schedule.Call, element, nth int) error {
 			me.steps = append(me.steps, step{
 				action: s.Action, peer: int32(s.Peer), number: int32(first + s.Number),
 				bytes: float64(s.Dst.Length) * float64(element),
-				fetch: direct && r.fetches(call.Collective), direct: direct && s.Dst.Space == schedule.Output,
+				fetch: fetched, direct: direct && s.Dst.Space == schedule.Output,
 			})
 		}
 		if releases {
@@ -120,6 +125,26 @@ func (r *run) add(call schedule.Call, element, nth int) error {
 		me.steps = append(me.steps, step{action: ended})
 	}
 	return nil
+}
+
+// copiesFirst has a rank copy what it keeps before it puts, up to where it has to wait: the device gets what a rank puts
+// when that has done all that it can do, and only then others fetch it.
+func copiesFirst(steps []schedule.Step) []schedule.Step {
+	sorted := make([]schedule.Step, 0, len(steps))
+	puts := 0 // at the end of sorted
+	for _, s := range steps {
+		switch s.Action {
+		case schedule.Put, schedule.Signal:
+			sorted = append(sorted, s)
+			puts++
+		case schedule.Copy:
+			sorted = slices.Insert(sorted, len(sorted)-puts, s)
+		default:
+			sorted = append(sorted, s)
+			puts = 0
+		}
+	}
+	return sorted
 }
 
 // handing is what a rank copies to the caller: what is left at the end, and before, in a large call, what

@@ -229,9 +229,11 @@ func TestFetching(t *testing.T) {
 	requireCost(t, 2*alpha+3*beta*bytes, scatter, local)
 	local.DirectMoved = bytes
 	requireCost(t, 2*alpha+beta*bytes, scatter, local)
-	// The rank that puts copies what it keeps meanwhile.
+	// The rank that puts copies what it keeps before, while the others say that they are ready.
 	local.CopyRate = 1e9 / beta
 	requireCost(t, 2*alpha+beta*bytes, scatter, local)
+	local.CopyRate /= 10
+	requireCost(t, 10*beta*bytes+alpha+beta*bytes, scatter, local)
 	local.CopyRate, local.LocalAlone = 0, 2*local.LocalBandwidth
 	requireCost(t, 2*alpha+beta*bytes/2, callOf(schedule.CollectiveScatter, schedule.Direct, 2, bytes), local)
 	local.LocalAlone, local.CoresPerNode = 0, 2

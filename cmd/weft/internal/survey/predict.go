@@ -198,10 +198,8 @@ func (s *survey) calibrates(r *Result, algorithm string) bool {
 	switch r.Collective {
 	case schedule.CollectiveBarrier.String():
 		return r.Ranks == 2 || crowded
-	case schedule.CollectiveBcast.String():
+	case schedule.CollectiveBcast.String(), schedule.CollectiveReduce.String():
 		return algorithm == schedule.Tree.String() && (r.Ranks == 2 || crowded && r.around.Crowd.Tree != nil)
-	case schedule.CollectiveReduce.String():
-		return r.Ranks == 2 && algorithm == schedule.Tree.String()
 	case schedule.CollectiveAllgather.String():
 		// By whatever algorithm, two ranks put to each other what they have.
 		exchange := slices.ContainsFunc(crowdExchanges, func(a schedule.Algorithm) bool { return a.String() == algorithm })
@@ -227,8 +225,12 @@ func (c *Crowd) exchanged() float64 {
 func (c *Crowd) together(ranks int, tree, shm bool) (call schedule.Call, measured float64, err error) {
 	switch {
 	case tree && c.Tree != nil:
-		call, err = callOf(schedule.CollectiveBcast, schedule.Tree, ranks, c.Tree.Bytes, shm)
-		return call, c.Tree.Bcast.Median(), err
+		kind, err := schedule.ParseCollective(c.Tree.Collective)
+		if err != nil {
+			return call, 0, err
+		}
+		call, err = callOf(kind, schedule.Tree, ranks, c.Tree.Bytes, shm)
+		return call, c.Tree.Took.Median(), err
 	case c.Exchange != nil:
 		call, err = exchangeOf(ranks, c.Exchange.Bytes, shm)
 		return call, c.exchanged(), err

@@ -128,10 +128,12 @@ func TestCrowdedMemory(t *testing.T) {
 	const slow, slower = 300e3, 900e3 // microseconds
 	require.InEpsilon(t, 3, predicted("allgather", "ring", slower)/predicted("allgather", "ring", slow), 0.1)
 	require.InEpsilon(t, 3, predicted("scatter", "direct", slower)/predicted("scatter", "direct", slow), 0.1, "they fetch at the same time")
-	// Along trees it is as a Bcast was.
-	for bcast := slow; bcast <= slower; bcast += slow {
-		tree = &Tree{Bytes: bytes, Bcast: Series{bcast}}
-		require.InEpsilon(t, bcast, predicted("bcast", "tree", slow), 0.02)
+	// Along trees it is as a Reduce was, and a Bcast as one.
+	for took := slow; took <= slower; took += slow {
+		tree = &Tree{Collective: "bcast", Bytes: bytes, Took: Series{took}}
+		require.InEpsilon(t, took, predicted("bcast", "tree", slow), 0.02)
+		tree = &Tree{Collective: "reduce", Bytes: bytes, Took: Series{took}}
+		require.InEpsilon(t, took, predicted("reduce", "tree", slow), 0.02)
 		require.InEpsilon(t, 1, predicted("reduce", "binomial", slower)/predicted("reduce", "binomial", slow), 1e-6)
 		require.InEpsilon(t, 1, predicted("allreduce", "reduce-bcast", slower)/predicted("allreduce", "reduce-bcast", slow), 1e-6)
 		require.InEpsilon(t, 3, predicted("allreduce", "ring", slower)/predicted("allreduce", "ring", slow), 0.1)
@@ -161,7 +163,8 @@ func TestCrowdsHaveTheMemoryOfCalls(t *testing.T) {
 	require.NotNil(t, newCrowd("shm", "bcast", 4, uncached).Exchange)
 	require.Nil(t, newCrowd("shm", "bcast", 4, 4<<10).Exchange, "it is in the caches of each core")
 	require.Nil(t, newCrowd("tcp", "allgather", 4, short).Exchange)
-	require.Equal(t, &Tree{Bytes: 1 << 20}, newCrowd("shm", "reduce", 4, 1<<20).Tree, "as long as the call")
+	require.Equal(t, &Tree{Collective: "reduce", Bytes: 1 << 20}, newCrowd("shm", "allreduce", 4, 1<<20).Tree, "as long as the call")
+	require.Equal(t, &Tree{Collective: "bcast", Bytes: 1 << 20}, newCrowd("shm", "bcast", 4, 1<<20).Tree)
 	require.Nil(t, newCrowd("shm", "reduce", 4, short).Tree)
 	require.Nil(t, newCrowd("shm", "alltoall", 4, 1<<20).Tree)
 	for _, kind := range schedule.Collectives() {

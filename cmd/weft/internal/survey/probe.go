@@ -77,7 +77,7 @@ func (w *worksheet) addCrowd(crowd *Crowd) {
 		w.add(&e.Bruck, job.Case{Work: schedule.CollectiveAllgather.String(), Algorithm: crowdExchanges[1], Bytes: e.Bytes})
 	}
 	if t := crowd.Tree; t != nil {
-		w.add(&t.Bcast, job.Case{Work: schedule.CollectiveBcast.String(), Algorithm: schedule.Tree, Bytes: t.Bytes})
+		w.add(&t.Took, job.Case{Work: t.Collective, Algorithm: schedule.Tree, Bytes: t.Bytes})
 	}
 }
 
@@ -128,15 +128,17 @@ func newCrowd(provider, collective string, ranks, bytes int) *Crowd {
 	if bytes > short && (provider != shm || bytes >= shared) {
 		crowd.Exchange = &Exchange{Bytes: exchangeBytes(collective, ranks, bytes, ranks)}
 		switch collective {
-		case schedule.CollectiveBcast.String(), schedule.CollectiveReduce.String(), schedule.CollectiveAllreduce.String():
-			crowd.Tree = &Tree{Bytes: bytes}
+		case schedule.CollectiveBcast.String():
+			crowd.Tree = &Tree{Collective: collective, Bytes: bytes}
+		case schedule.CollectiveReduce.String(), schedule.CollectiveAllreduce.String():
+			crowd.Tree = &Tree{Collective: schedule.CollectiveReduce.String(), Bytes: bytes}
 		}
 	}
 	return crowd
 }
 
-// alongTree says whether a call is predicted from a Bcast of all ranks: one, or one in which all of the data go along
-// a tree. Some ranks have more to do than others, and there is less memory than in an exchange that has as much in all.
+// alongTree says whether a call is predicted from a Bcast or a Reduce of all ranks: a Bcast, or a call in which all of the
+// data go along a tree. Some ranks have more to do than others, and there is less memory than in an exchange that has as much in all.
 func alongTree(collective, algorithm string) bool {
 	switch collective {
 	case schedule.CollectiveBcast.String():
@@ -248,7 +250,7 @@ func (a *Surroundings) round(i int) *Surroundings {
 		one.Crowd.Exchange = &Exchange{Bytes: e.Bytes, Direct: e.Direct.round(i), Bruck: e.Bruck.round(i)}
 	}
 	if t := a.Crowd.Tree; t != nil {
-		one.Crowd.Tree = &Tree{Bytes: t.Bytes, Bcast: t.Bcast.round(i)}
+		one.Crowd.Tree = &Tree{Collective: t.Collective, Bytes: t.Bytes, Took: t.Took.round(i)}
 	}
 	return one
 }

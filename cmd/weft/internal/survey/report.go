@@ -71,8 +71,8 @@ type Surroundings struct {
 }
 
 // Crowd is how long a barrier of ranks that share cores takes, an exchange of a few bytes by
-// Bruck and directly, and, if that was measured, one of more, and a Bcast of as much as the call has
-// by a tree.
+// Bruck and directly, and, if that was measured, one of more, and a Bcast or a Reduce of as much as
+// the call has by a tree.
 type Crowd struct {
 	Barrier  Series    `json:"barrier_us"`
 	Short    Series    `json:"short_us"`
@@ -89,10 +89,11 @@ type Exchange struct {
 	Bruck  Series `json:"bruck_us"`
 }
 
-// Tree is how long a Bcast of so many bytes takes by one.
+// Tree is how long a Bcast or a Reduce of so many bytes takes by one.
 type Tree struct {
-	Bytes int    `json:"bytes"`
-	Bcast Series `json:"bcast_us"`
+	Collective string `json:"collective"`
+	Bytes      int    `json:"bytes"`
+	Took       Series `json:"us"`
 }
 
 // Result is one collective, on so many ranks, with so many bytes.
