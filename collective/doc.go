@@ -26,8 +26,9 @@
 // [SharedMemory], [Stats.CrossedBytes]). A
 // result that others put to this rank is copied from there, unless it has 64 KiB or more and
 // the device can write to any memory, as sockets, tcp and shm can: then it is recv that the
-// peers are told of, for the time of the call; on shm, if it has more than 64 MiB, or, of an
-// Allreduce, 2 MiB.
+// peers are told of, for the time of the call; on shm, if it has more than 64 MiB, or 2 MiB where the
+// kernel copies that about as fast as a core does, which the first call with such a result finds out (10 ms, once in
+// a process), or of an Allreduce.
 //
 // Data in a [fabric.Arena] are not copied in these calls. The arena is registered as a
 // whole, when it is used first and until it is closed, and others put results of 16 KiB
