@@ -1,14 +1,13 @@
 package fabric_test
 
 import (
-	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weft-go/weft/internal/sharedmemory"
 	"github.com/weft-go/weft/internal/testprocess"
 )
 
@@ -25,10 +24,7 @@ func inProcess(t *testing.T, test func(t *testing.T)) {
 	child := testprocess.Command(t, os.Args[0], "-test.run=^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$", "-test.v", "-test.count=1", "-test.timeout=2m")
 	child.Env = append(os.Environ(), alone+"=1")
 	said, err := child.CombinedOutput()
-	left, _ := filepath.Glob(fmt.Sprintf("/dev/shm/%d:*", child.Process.Pid))
-	for _, file := range left {
-		_ = os.Remove(file)
-	}
+	sharedmemory.Remove(child.Process.Pid)
 	require.NoError(t, err, "%s", said)
 	require.Contains(t, string(said), "--- PASS: "+t.Name())
 	require.NotContains(t, string(said), "--- SKIP")

@@ -20,6 +20,7 @@ import (
 
 	"github.com/weft-go/weft/fabric"
 	"github.com/weft-go/weft/fabric/fabrictest"
+	"github.com/weft-go/weft/internal/sharedmemory"
 	"github.com/weft-go/weft/internal/testenv"
 	"github.com/weft-go/weft/internal/testprocess"
 )
@@ -134,10 +135,7 @@ func (c *closingProcess) end() error {
 	_ = c.programs.Close()
 	_, _ = io.Copy(&c.rest, c.said)
 	err := c.command.Wait()
-	left, _ := filepath.Glob(fmt.Sprintf("/dev/shm/%d:*", c.command.Process.Pid))
-	for _, file := range left {
-		_ = os.Remove(file)
-	}
+	sharedmemory.Remove(c.command.Process.Pid)
 	c.command = nil
 	return err
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weft-go/weft/fabric"
+	"github.com/weft-go/weft/internal/sharedmemory"
 	"github.com/weft-go/weft/internal/testenv"
 	"github.com/weft-go/weft/internal/testprocess"
 )
@@ -89,10 +89,7 @@ func peerEnds(t *testing.T, info *fabric.Info, provider string, killed bool, ran
 	require.NoError(t, err)
 	require.NoError(t, child.Start())
 	t.Cleanup(func() {
-		left, _ := filepath.Glob(fmt.Sprintf("/dev/shm/%d:*", child.Process.Pid))
-		for _, file := range left {
-			_ = os.Remove(file)
-		}
+		sharedmemory.Remove(child.Process.Pid)
 	})
 	heard := make(chan string, 16)
 	go func() {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -17,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weft-go/weft/fabric"
+	"github.com/weft-go/weft/internal/sharedmemory"
 	"github.com/weft-go/weft/internal/testenv"
 	"github.com/weft-go/weft/internal/testprocess"
 )
@@ -73,10 +73,7 @@ func peerEndsAmidUndertakings(t *testing.T, provider string, end syscall.Signal)
 	t.Cleanup(func() {
 		_ = child.Process.Kill()
 		_ = child.Wait()
-		left, _ := filepath.Glob(fmt.Sprintf("/dev/shm/%d:*", child.Process.Pid))
-		for _, file := range left {
-			_ = os.Remove(file)
-		}
+		sharedmemory.Remove(child.Process.Pid)
 	})
 	child = testprocess.Command(t, os.Args[0], "-test.run=^TestPeerEndsAmidUndertakings$", "-test.count=1")
 	child.Env = append(os.Environ(), counterpart+"="+provider)
