@@ -112,7 +112,7 @@ func parseSetting(field any, value string) (want string) {
 		want = "a time such as 13us"
 		*field, err = time.ParseDuration(value)
 	case *float64:
-		want = "bytes per second such as 12.5e9"
+		want = "a number, such as 12.5e9 of bytes per second"
 		*field, err = strconv.ParseFloat(value, 64)
 	case *int:
 		want = "a number"

@@ -37,7 +37,7 @@ func TestParseNetwork(t *testing.T) {
 		"latency=13us,":         `setting "", want NAME=VALUE of `,
 		"latency=13":            `setting "latency=13", want a time such as 13us`,
 		"latency=-1us":          `setting "latency=-1us", want 0 to an hour`,
-		"bandwidth=fast":        `setting "bandwidth=fast", want bytes per second such as 12.5e9`,
+		"bandwidth=fast":        `setting "bandwidth=fast", want a number, such as 12.5e9 of bytes per second`,
 		"bandwidth=0.5":         `setting "bandwidth=0.5", want at least 1 byte per second, or 0 for no time at all`,
 		"bandwidth=NaN":         `setting "bandwidth=NaN", want at least 1 byte`,
 		"ranks=8,ranks=4":       `setting "ranks=4", want ranks only once`,
