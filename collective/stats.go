@@ -14,8 +14,8 @@ type Stats struct {
 	// with which this rank has had something to do, but where the system forbids it.
 	Neighbours uint64
 	// CrossedBytes is what this rank has put there itself, of calls too large for the cache: on shm all
-	// but what is of a Bcast or a Scatter to memory that is not mapped, as arenas are not. It is copied to memory that is mapped, or written
-	// to the other process (process_vm_writev), if the system lets it.
+	// but what is of a Bcast or a Scatter to memory that is not mapped, as arenas are not. It is copied to
+	// memory that is mapped, or written to the other process (process_vm_writev), if the system lets it.
 	CrossedBytes uint64
 }
 

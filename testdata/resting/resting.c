@@ -48,6 +48,16 @@ static void take_turn(struct weft_turn *t)
 		fail("a rest is out of its bounds", t->rest_ns);
 }
 
+// Turns of which each look that finds something takes so long, behind some that do not.
+static void take_turns(struct weft_turn *t, int empty, int64_t takes)
+{
+	t->spins = 10;
+	queue.empty = empty;
+	queue.takes = takes;
+	for (int i = 0; i < 64 * 20; i++)
+		take_turn(t);
+}
+
 // The looks of a turn that never finds anything.
 static unsigned looks_for_nothing(struct weft_turn *t, uint32_t spins)
 {
@@ -77,11 +87,7 @@ int main(void)
 		if ((n = looks_for_nothing(&turn, i)) != i + 1)
 			fail("looks, with the shortest rest", n);
 
-	turn.spins = 10;
-	queue.empty = 1;
-	queue.takes = 2000;
-	for (i = 0; i < 64 * 20; i++)
-		take_turn(&turn);
+	take_turns(&turn, 1, 2000);
 	if (turn.rest_ns < most)
 		fail("the rest stayed short, for a core far away", turn.rest_ns);
 	// Each rest takes as long as several short ones.
@@ -93,11 +99,7 @@ int main(void)
 		fail("looks, with one rest that is longer than asked for", n);
 
 	// What finds something at once says nothing of where the peer is.
-	turn.spins = 10;
-	queue.empty = 0;
-	queue.takes = 0;
-	for (i = 0; i < 64 * 20; i++)
-		take_turn(&turn);
+	take_turns(&turn, 0, 0);
 	if (turn.rest_ns < most)
 		fail("looks without a rest before them were counted", turn.rest_ns);
 
@@ -106,8 +108,7 @@ int main(void)
 		take_turn(&turn);
 	if (turn.rest_ns != WEFT_REST_NS)
 		fail("the rest stayed long, for a core nearby", turn.rest_ns);
-	for (i = 0; i < 64 * 20; i++)
-		take_turn(&turn);
+	take_turns(&turn, 1, 0);
 	puts("ok");
 	return 0;
 }
