@@ -13,6 +13,10 @@ import (
 func (c *Conn) CloseContext(ctx context.Context) error {
 	// Nothing new begins, even if ctx has ended.
 	c.closing.Store(true)
+	// The end begins before ctx can bring it about: or else a ctx that has ended
+	// already would have ended the connection before anything was under way that
+	// could be lost, as CloseNow does, and the result would be nil.
+	c.reactor.do(func() { c.reactor.shut(c) })
 	stop := context.AfterFunc(ctx, func() {
 		c.reactor.do(func() { c.reactor.fail(c, net.ErrClosed, context.Cause(ctx)) })
 	})

@@ -98,6 +98,7 @@ type Conn struct {
 	remoteCount   uint64      // how many messages the peer writes, once
 	finished      bool        // it has said so
 	locallyClosed bool
+	draining      bool // nothing had failed when shut began the orderly end
 	acknowledged  bool // the peer has said that it has all of this side's
 	answered      bool // this side has said that it has all of the peer's
 	hungUp        bool // the control connection has ended in order
@@ -157,12 +158,8 @@ func (c *Conn) close(drain time.Duration) error {
 func (c *Conn) shut(drain time.Duration) error {
 	r := c.reactor
 	var result error
-	var draining bool
 	if drain > 0 {
-		r.do(func() {
-			draining = c.failure == nil
-			r.shut(c)
-		})
+		r.do(func() { r.shut(c) })
 		timer := time.NewTimer(drain)
 		defer timer.Stop()
 		select {
@@ -178,7 +175,7 @@ func (c *Conn) shut(drain time.Duration) error {
 				result = &ConnError{Op: "close", Peer: c.RemoteAddr(), Kind: os.ErrDeadlineExceeded, Cause: c.undelivered()}
 			}
 			r.fail(c, net.ErrClosed, nil)
-		case c.failure != nil && unconfirmed && drain > 0 && (draining || !errors.Is(c.failure, net.ErrClosed)):
+		case c.failure != nil && unconfirmed && drain > 0 && (c.draining || !errors.Is(c.failure, net.ErrClosed)):
 			result = c.error("close", c.failure)
 		}
 		c.countError(result)
@@ -215,6 +212,7 @@ func (r *Reactor) shut(c *Conn) {
 	if c.failure != nil {
 		return
 	}
+	c.draining = true
 	r.failWaiting(c, net.ErrClosed)
 	c.control.send(frameFinish, c.sent)
 	r.pump(c)
