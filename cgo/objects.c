@@ -50,11 +50,25 @@ int weft_domain_bind(struct fid_domain *domain, struct fid *fid, uint64_t flags)
 }
 
 int weft_endpoint(struct fid_domain *domain, struct fi_info *info,
-		  struct fid_ep **ep)
+		  uint64_t mr_mode, struct fid_ep **ep)
 {
+	struct fi_info *own = NULL;
 	int ret;
 
+	if (mr_mode) {
+		// The info is others' as well.
+		own = fi_dupinfo(info);
+		if (!own || !own->domain_attr) {
+			if (own)
+				fi_freeinfo(own);
+			return -FI_ENOMEM;
+		}
+		own->domain_attr->mr_mode |= (int)mr_mode;
+		info = own;
+	}
 	KEEPING_HANDLERS(ret = fi_endpoint(domain, info, ep, NULL));
+	if (own)
+		fi_freeinfo(own);
 	return ret;
 }
 
@@ -129,6 +143,12 @@ int weft_mr_reg(struct fid_domain *domain, const void *buf, uint64_t length,
 		uint64_t access, uint64_t key, struct fid_mr **mr)
 {
 	return fi_mr_reg(domain, buf, length, access, 0, key, 0, mr, NULL);
+}
+
+int weft_mr_reg_at(struct fid_domain *domain, uintptr_t base, uint64_t length,
+		   uint64_t access, uint64_t key, struct fid_mr **mr)
+{
+	return weft_mr_reg(domain, (const void *)base, length, access, key, mr);
 }
 
 uintptr_t weft_mr_desc(struct fid_mr *mr)

@@ -107,11 +107,13 @@ func (d Domain) OpenAddressVector(count int) (v AddressVector, code Code) {
 	return v, code
 }
 
-// OpenEndpoint makes an endpoint; it is to be bound and enabled.
+// OpenEndpoint makes an endpoint; it is to be bound and enabled. mode has the bits of the
+// memory mode that the program holds for this endpoint beyond what the info asks for, such as
+// MRLocal.
 //
 // Implements: int fi_endpoint(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context)
-func (d Domain) OpenEndpoint(i Info) (e Endpoint, code Code) {
-	code = codeOf(C.weft_endpoint(d.p, i.p, &e.p))
+func (d Domain) OpenEndpoint(i Info, mode int32) (e Endpoint, code Code) {
+	code = codeOf(C.weft_endpoint(d.p, i.p, C.uint64_t(mode), &e.p))
 	return e, code
 }
 
@@ -122,6 +124,12 @@ func (d Domain) OpenEndpoint(i Info) (e Endpoint, code Code) {
 func (d Domain) Register(buf unsafe.Pointer, length int, access, key uint64) (r Region, code Code) {
 	code = codeOf(C.weft_mr_reg(d.p, buf, C.uint64_t(length), C.uint64_t(access), C.uint64_t(key), &r.p))
 	return r, code
+}
+
+// Reregister makes r another registration, as Register does, without allocation; r itself is
+// not closed.
+func (r *Region) Reregister(d Domain, base uintptr, length, access, key uint64) Code {
+	return codeOf(C.weft_mr_reg_at(d.p, C.uintptr_t(base), C.uint64_t(length), C.uint64_t(access), C.uint64_t(key), &r.p))
 }
 
 // Descriptor is what operations carry for memory within the region.

@@ -29,8 +29,9 @@ int weft_fabric(struct fi_info *info, struct fid_fabric **fabric);
 int weft_domain(struct fid_fabric *fabric, struct fi_info *info,
 		struct fid_domain **domain);
 int weft_domain_bind(struct fid_domain *domain, struct fid *fid, uint64_t flags);
+// mr_mode is what the endpoint has beyond the domain.
 int weft_endpoint(struct fid_domain *domain, struct fi_info *info,
-		  struct fid_ep **ep);
+		  uint64_t mr_mode, struct fid_ep **ep);
 int weft_enable(struct fid_ep *ep);
 int weft_cq_open(struct fid_domain *domain, int wait, int format, uint64_t *size,
 		 struct fid_cq **cq);
@@ -42,6 +43,8 @@ int weft_getname(struct fid_ep *ep, void *address, uint64_t *length);
 int weft_av_insert(struct fid_av *av, const void *address, uint64_t *result);
 int weft_mr_reg(struct fid_domain *domain, const void *buf, uint64_t length,
 		uint64_t access, uint64_t key, struct fid_mr **mr);
+int weft_mr_reg_at(struct fid_domain *domain, uintptr_t base, uint64_t length,
+		   uint64_t access, uint64_t key, struct fid_mr **mr);
 uintptr_t weft_mr_desc(struct fid_mr *mr);
 uint64_t weft_mr_key(struct fid_mr *mr);
 int weft_cancel(struct fid_ep *ep, void *context);

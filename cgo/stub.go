@@ -529,7 +529,7 @@ func (Domain) OpenCompletionQueue(int, int, int) (CompletionQueue, int, Code) {
 	return CompletionQueue{}, 0, NoSystem
 }
 func (Domain) OpenAddressVector(int) (AddressVector, Code)                 { return AddressVector{}, NoSystem }
-func (Domain) OpenEndpoint(Info) (Endpoint, Code)                          { return Endpoint{}, NoSystem }
+func (Domain) OpenEndpoint(Info, int32) (Endpoint, Code)                   { return Endpoint{}, NoSystem }
 func (Domain) Register(unsafe.Pointer, int, uint64, uint64) (Region, Code) { return Region{}, NoSystem }
 func (Domain) Close() Code                                                 { return NoSystem }
 
@@ -610,15 +610,16 @@ func (AddressVector) Insert([]byte) (uint64, Code) { return 0, NoSystem }
 type Region struct {
 }
 
-func (Region) BindEndpoint(Endpoint) Code     { return NoSystem }
-func (Region) BindCounter(Counter) Code       { return NoSystem }
-func (Region) Enable() Code                   { return NoSystem }
-func (Region) Refresh(*RegionRequest) Code    { return NoSystem }
-func (Region) RawKey() (uint64, []byte, Code) { return 0, nil, NoSystem }
-func (Region) Descriptor() uintptr            { return 0 }
-func (Region) Key() uint64                    { return 0 }
-func (Region) Close() Code                    { return NoSystem }
-func OpenFabric(Info) (Fabric, Code)          { return Fabric{}, NoSystem }
+func (Region) BindEndpoint(Endpoint) Code                               { return NoSystem }
+func (Region) BindCounter(Counter) Code                                 { return NoSystem }
+func (Region) Enable() Code                                             { return NoSystem }
+func (Region) Refresh(*RegionRequest) Code                              { return NoSystem }
+func (Region) RawKey() (uint64, []byte, Code)                           { return 0, nil, NoSystem }
+func (*Region) Reregister(Domain, uintptr, uint64, uint64, uint64) Code { return NoSystem }
+func (Region) Descriptor() uintptr                                      { return 0 }
+func (Region) Key() uint64                                              { return 0 }
+func (Region) Close() Code                                              { return NoSystem }
+func OpenFabric(Info) (Fabric, Code)                                    { return Fabric{}, NoSystem }
 
 const (
 	FlagRegistrations uint64 = 576460752303423488

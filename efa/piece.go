@@ -21,9 +21,8 @@ const tiniestPiece = 256
 // piece is the longest payload message in bytes that this side agrees to.
 //
 // What ofi_rxm has the receiver fetch ends the receiver's process if the sender has
-// gone away, does not complete if the receiver has, and then keeps the domain from being
-// closed; in libfabric 1.17 it leaves memory behind that is never given back. In pieces
-// that are copied nothing of that happens.
+// gone away, and does not complete if the receiver has; in libfabric 1.17 it leaves memory
+// behind that is never given back. In pieces that are copied nothing of that happens.
 func (r *Reactor) piece() uint64 {
 	if strings.HasSuffix(r.attributes.Provider, ";ofi_rxm") {
 		return min(rxmPiece, r.attributes.MaxMessage)

@@ -140,7 +140,7 @@ func (e *Endpoint) OpenAlias(d Direction, flags OpFlags) (*Alias, error) {
 	a := &Endpoint{
 		raw: raw, domain: e.domain, turn: turn, send: e.send, receive: e.receive, spill: e.spill,
 		undirected: e.undirected, registered: e.registered, confirmsEarly: e.confirmsEarly, sendFlags: e.sendFlags,
-		singly: e.singly,
+		singly: e.singly, fetching: e.fetching,
 	}
 	if d == Sending {
 		a.sendFlags = flags

@@ -129,7 +129,7 @@ func (d *Domain) openEndpoint(i *Info) (*Endpoint, error) {
 	var raw cgo.Endpoint
 	var code cgo.Code
 	var made *links
-	open := func() { raw, code = d.raw.OpenEndpoint(i.raw) }
+	open := func() { raw, code = d.raw.OpenEndpoint(i.raw, ownModes(i)) }
 	if core(d.provider) == "sockets" {
 		made = linksMade(open)
 	} else {

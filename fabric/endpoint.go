@@ -36,6 +36,7 @@ type Endpoint struct {
 	singly     bool // a MultiReceive takes one message
 	// confirmsEarly: what was delivered may be complete before the device is done with it.
 	confirmsEarly bool
+	fetching      fetching
 	connection    connection
 	groups        []*Group
 	joins         int // of groups, ever
@@ -101,6 +102,9 @@ func (e *Endpoint) activate(send, receive *CompletionQueue) error {
 	e.registered = registered(e.Info())
 	e.singly = singly(e.Info())
 	e.confirmsEarly = confirmsEarly(e.Info())
+	if err := e.fetching.begin(e); err != nil {
+		return err
+	}
 	e.sendFlags = e.Info().Send().Flags
 	if spills(e.Info()) {
 		e.spill = scratch.take()

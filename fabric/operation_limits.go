@@ -13,10 +13,13 @@ func (e *Endpoint) wrong(op *Op) (Errno, string) {
 	if errno, why := e.unfit(op); errno != 0 {
 		return errno, why
 	}
-	if op.Flags&(Claim|Peek) != Claim {
-		return errnoInvalid, "the endpoint was not connected"
+	switch {
+	case op.Flags&(Claim|Peek) == Claim:
+		return errnoInvalid, "there is no claimed message with this token"
+	case e.fetching.on:
+		return Errno(syscall.ENOMEM), "the provider does not register the memory, from which the peer would fetch the message"
 	}
-	return errnoInvalid, "there is no claimed message with this token"
+	return errnoInvalid, "the endpoint was not connected"
 }
 
 // unfit says why the endpoint cannot take an operation, whatever is in flight.

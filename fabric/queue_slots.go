@@ -21,6 +21,8 @@ type slot struct {
 	pinners     [2]runtime.Pinner // of pinnerRoom each
 	base        uintptr           // of the buffer of a multi-receive
 	room        int               // of a receive: what is longer does not fit
+	// fetched are the registrations of a message that may be fetched.
+	fetched fetched
 	// descriptor is that of its memory, or severalDescriptors.
 	descriptor Descriptor
 }
@@ -155,6 +157,7 @@ func (q *CompletionQueue) strand(index uint32) {
 func (q *CompletionQueue) retire(index uint32) {
 	s := &q.table[index]
 	s.unpin()
+	s.fetched.forget()
 	s.busy, s.claimed, s.endpoint = false, false, nil
 	if s.trigger != nil {
 		s.trigger.awaited.Add(-1)

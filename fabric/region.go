@@ -184,10 +184,12 @@ func (r *Region) fill(req *cgo.RegionRequest, c RegionConfig) {
 	}
 }
 
+// registerAttempts is how many keys are tried that the program may have chosen itself.
+const registerAttempts = 1024
+
 // register asks for the key that the program chose, or for one after the other
 // until one is free, and opens the region.
 func (r *Region) register(c RegionConfig, op string, call func(key uint64) (cgo.Region, cgo.Code)) error {
-	const attempts = 1024 // keys that the program has chosen itself
 	d := r.domain
 	if r.access&AccessRemoteWrite != 0 {
 		d.writable.Store(true)
@@ -196,7 +198,7 @@ func (r *Region) register(c RegionConfig, op string, call func(key uint64) (cgo.
 	if c.Key != nil {
 		r.raw, code = call(*c.Key)
 	} else {
-		for range attempts {
+		for range registerAttempts {
 			if r.raw, code = call(d.keys.Add(1)); code != cgo.NoKey {
 				break
 			}

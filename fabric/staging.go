@@ -86,10 +86,11 @@ func (e *Endpoint) stage(op *Op, c *cgo.Op, x *cgo.Extra) bool {
 	if q == nil {
 		return true
 	}
+	var index uint32
 	if !kind.inject {
 		if op.Flags&(Claim|Peek) == Claim {
-			index, ok := q.claim(e, op)
-			if !ok {
+			var ok bool
+			if index, ok = q.claim(e, op); !ok {
 				return true
 			}
 			q.table[index].room = room
@@ -98,9 +99,13 @@ func (e *Endpoint) stage(op *Op, c *cgo.Op, x *cgo.Extra) bool {
 			if len(q.free) == 0 {
 				return false
 			}
-			index, token := q.take(e, op)
+			var token Token
+			index, token = q.take(e, op)
 			q.table[index].room = room
 			c.Slot, c.Token = q.slots.Address(int(index)), uint64(token)
+		}
+		if e.fetching.on && !e.fetching.describe(e, op, c, x, &q.table[index]) {
+			return true
 		}
 	}
 	c.Kind = kind.code

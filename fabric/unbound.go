@@ -22,6 +22,7 @@ func (e *Endpoint) closeRaw() cgo.Code {
 		if code == 0 {
 			open.closeLeft()
 			e.injected.close()
+			e.fetching.end()
 		}
 		return code
 	}

@@ -1,0 +1,159 @@
+package fabric
+
+import (
+	"math"
+	"os"
+	"strconv"
+
+	"github.com/weft-go/weft/cgo"
+)
+
+// ofi_rxm has a long message fetched by whoever receives it, and registers the memory on
+// both sides for that. It gives the registrations back when the message is there, and at no
+// other time: not if either side is closed or killed before. fi_close of the domain is EBUSY
+// then, for ever. Of an endpoint whose program registers memory itself (FI_MR_LOCAL) it takes
+// the program's registrations, and makes none. So endpoints say that, and weft registers what
+// is sent for as long as it is in flight. A receive needs no rights for the peer, and over tcp
+// no registration in truth: all of them have one that covers all memory.
+
+// fetching is an endpoint's part in it.
+type fetching struct {
+	on     bool
+	longer int        // what is longer may be fetched
+	all    cgo.Region // of receives
+	into   uintptr    // its descriptor
+}
+
+// fetched are the registrations of an operation in flight.
+type fetched struct {
+	count   int
+	regions [mostFetched]cgo.Region
+}
+
+// mostFetched is how many buffers a message has at most there (RXM_IOV_LIMIT).
+const mostFetched = 4
+
+// fetches says of endpoints that weft registers for them. Collectives of libfabric's send and
+// receive by an endpoint themselves, and register nothing; if the sender is to write, it is
+// receives that need rights, and a program that needs registrations makes them.
+func fetches(i *Info) bool {
+	return i.Provider() == "tcp;ofi_rxm" && i.Endpoint() == ReliableDatagram && i.Capabilities()&Collectives == 0 &&
+		i.MemoryMode()&LocalRegistration == 0 && i.a.TxVectors <= mostFetched && !setTo(rendezvousWrites, true)
+}
+
+// rendezvousWrites is the setting by which the sender writes what would be fetched.
+const rendezvousWrites = "FI_OFI_RXM_USE_RNDV_WRITE"
+
+// setTo says whether a variable of libfabric's that is yes or no is set, and to what.
+func setTo(variable string, to bool) bool {
+	value, err := strconv.ParseBool(os.Getenv(variable))
+	return err == nil && value == to
+}
+
+// ownModes are the memory modes in which weft uses an endpoint, beyond those of its info.
+func ownModes(i *Info) int32 {
+	if fetches(i) {
+		return cgo.MRLocal
+	}
+	return 0
+}
+
+// begin is for when an endpoint is enabled.
+func (f *fetching) begin(e *Endpoint) error {
+	if !fetches(e.Info()) {
+		return nil
+	}
+	// Reading is what the provider does with it; that gives nobody a right.
+	code := e.domain.registerAt(&f.all, 0, math.MaxUint64, cgo.AccessRead)
+	if code != 0 {
+		return fail("fi_mr_reg for messages that are fetched", e.provider, int(code))
+	}
+	f.on, f.into, f.longer = true, f.all.Descriptor(), int(e.Info().InjectSize())
+	return nil
+}
+
+// end is for when the endpoint is closed in libfabric.
+func (f *fetching) end() {
+	if f.on {
+		f.all.Close()
+		f.on = false
+	}
+}
+
+// describe gives an operation the descriptors that it needs, and says whether it has them.
+func (f *fetching) describe(e *Endpoint, op *Op, c *cgo.Op, x *cgo.Extra, s *slot) bool {
+	switch kind := &kinds[op.Kind]; {
+	case kind.receive:
+		c.Descriptor = f.into
+		if c.Extra != nil {
+			for i := range x.Descriptor[:x.Vectors] {
+				x.Descriptor[i] = f.into
+			}
+		}
+		return true
+	case kind.remote:
+		return true
+	}
+	vectors := 0
+	if c.Extra != nil {
+		vectors = int(x.Vectors)
+	}
+	if vectors == 0 {
+		return int(c.Len) <= f.longer || s.fetched.add(e.domain, c.Buf, c.Len, &c.Descriptor)
+	}
+	length := uint64(0)
+	for _, v := range x.Vector[:vectors] {
+		length += v.Len
+	}
+	if length <= uint64(f.longer) {
+		return true
+	}
+	for i, v := range x.Vector[:vectors] {
+		if !s.fetched.add(e.domain, v.Base, v.Len, &x.Descriptor[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// add registers memory that is sent.
+func (f *fetched) add(d *Domain, base uintptr, length uint64, descriptor *uintptr) bool {
+	r := &f.regions[f.count]
+	if d.registerAt(r, base, length, cgo.AccessSend) != 0 {
+		return false
+	}
+	*descriptor = r.Descriptor()
+	f.count++
+	return true
+}
+
+// forget is for when the operation is not in flight any more.
+func (f *fetched) forget() {
+	for f.count > 0 {
+		f.count--
+		f.regions[f.count].Close()
+	}
+}
+
+// registerAt registers memory for weft's own use, with any key that is free.
+func (d *Domain) registerAt(r *cgo.Region, base uintptr, length, access uint64) (code cgo.Code) {
+	for range registerAttempts {
+		if code = r.Reregister(d.raw, base, length, access, d.keys.Add(1)); code != cgo.NoKey {
+			break
+		}
+	}
+	return code
+}
+
+// fetches says whether a message may be coming that is fetched.
+func (e *Endpoint) fetches() bool {
+	if !e.fetching.on || e.receive == nil {
+		return false
+	}
+	for i := range e.receive.table {
+		if s := &e.receive.table[i]; s.busy && s.endpoint == e && kinds[s.kind].receive {
+			return true
+		}
+	}
+	return false
+}
