@@ -3,6 +3,7 @@ package fabric
 import (
 	"math"
 	"os"
+	"runtime"
 	"strconv"
 
 	"github.com/weft-go/weft/cgo"
@@ -22,10 +23,19 @@ type fetching struct {
 	longer int        // what is longer may be fetched
 	all    cgo.Region // of receives
 	into   uintptr    // its descriptor
+	kept   []keptMessage
+}
+
+// keptMessage is one that may be fetched from an endpoint that has stayed open inside.
+type keptMessage struct {
+	fetched fetched
+	pinners [2]runtime.Pinner
+	pinned  uint8
 }
 
 // fetched are the registrations of an operation in flight.
 type fetched struct {
+	peer    Address // who may fetch
 	count   int
 	regions [mostFetched]cgo.Region
 }
@@ -69,15 +79,21 @@ func (f *fetching) begin(e *Endpoint) error {
 		return fail("fi_mr_reg for messages that are fetched", e.provider, int(code))
 	}
 	f.on, f.into, f.longer = true, f.all.Descriptor(), int(e.Info().InjectSize())
+	inThisProcess.join(e)
 	return nil
 }
 
 // end is for when the endpoint is closed in libfabric.
 func (f *fetching) end() {
-	if f.on {
-		f.all.Close()
-		f.on = false
+	if !f.on {
+		return
 	}
+	f.all.Close()
+	for i := range f.kept {
+		f.kept[i].fetched.forget()
+		unpin(&f.kept[i].pinners, &f.kept[i].pinned)
+	}
+	f.on, f.kept = false, nil
 }
 
 // describe gives an operation the descriptors that it needs, and says whether it has them.
@@ -94,6 +110,7 @@ func (f *fetching) describe(e *Endpoint, op *Op, c *cgo.Op, x *cgo.Extra, s *slo
 	case kind.remote:
 		return true
 	}
+	s.fetched.peer = op.Peer
 	vectors := 0
 	if c.Extra != nil {
 		vectors = int(x.Vectors)
@@ -147,8 +164,12 @@ func (d *Domain) registerAt(r *cgo.Region, base uintptr, length, access uint64) 
 
 // fetches says whether a message may be coming that is fetched.
 func (e *Endpoint) fetches() bool {
-	if !e.fetching.on || e.receive == nil {
+	switch {
+	case !e.fetching.on || e.receive == nil:
 		return false
+	case e.abandoned:
+		// It has stayed open inside, and given its receives up before.
+		return true
 	}
 	for i := range e.receive.table {
 		if s := &e.receive.table[i]; s.busy && s.endpoint == e && kinds[s.kind].receive {
