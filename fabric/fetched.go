@@ -2,9 +2,11 @@ package fabric
 
 import (
 	"math"
+	"math/rand/v2"
 	"os"
 	"runtime"
-	"strconv"
+	"strings"
+	"unsafe"
 
 	"github.com/weft-go/weft/cgo"
 )
@@ -48,16 +50,16 @@ const mostFetched = 4
 // receives that need rights, and a program that needs registrations makes them.
 func fetches(i *Info) bool {
 	return i.Provider() == "tcp;ofi_rxm" && i.Endpoint() == ReliableDatagram && i.Capabilities()&Collectives == 0 &&
-		i.MemoryMode()&LocalRegistration == 0 && i.a.TxVectors <= mostFetched && !setTo(rendezvousWrites, true)
+		i.MemoryMode()&LocalRegistration == 0 && i.a.TxVectors <= mostFetched && !sendersWrite()
 }
 
-// rendezvousWrites is the setting by which the sender writes what would be fetched.
-const rendezvousWrites = "FI_OFI_RXM_USE_RNDV_WRITE"
-
-// setTo says whether a variable of libfabric's that is yes or no is set, and to what.
-func setTo(variable string, to bool) bool {
-	value, err := strconv.ParseBool(os.Getenv(variable))
-	return err == nil && value == to
+// sendersWrite says that what would be fetched is written by its sender.
+func sendersWrite() bool {
+	switch strings.ToLower(os.Getenv("FI_OFI_RXM_USE_RNDV_WRITE")) {
+	case "", "0", "no", "false", "off":
+		return false
+	}
+	return true
 }
 
 // ownModes are the memory modes in which weft uses an endpoint, beyond those of its info.
@@ -98,35 +100,31 @@ func (f *fetching) end() {
 
 // describe gives an operation the descriptors that it needs, and says whether it has them.
 func (f *fetching) describe(e *Endpoint, op *Op, c *cgo.Op, x *cgo.Extra, s *slot) bool {
-	switch kind := &kinds[op.Kind]; {
-	case kind.receive:
-		c.Descriptor = f.into
-		if c.Extra != nil {
-			for i := range x.Descriptor[:x.Vectors] {
-				x.Descriptor[i] = f.into
-			}
-		}
+	kind := &kinds[op.Kind]
+	if kind.remote {
 		return true
-	case kind.remote:
+	}
+	one := [1]cgo.Vector{{Base: c.Buf, Len: c.Len}}
+	buffers, descriptors := one[:], unsafe.Slice(&c.Descriptor, 1)
+	if c.Extra != nil && x.Vectors > 0 {
+		buffers, descriptors = x.Vector[:x.Vectors], x.Descriptor[:x.Vectors]
+	}
+	length := uint64(0)
+	for _, b := range buffers {
+		length += b.Len
+	}
+	if !kind.receive && length <= uint64(f.longer) {
 		return true
 	}
 	s.fetched.peer = op.Peer
-	vectors := 0
-	if c.Extra != nil {
-		vectors = int(x.Vectors)
-	}
-	if vectors == 0 {
-		return int(c.Len) <= f.longer || s.fetched.add(e.domain, c.Buf, c.Len, &c.Descriptor)
-	}
-	length := uint64(0)
-	for _, v := range x.Vector[:vectors] {
-		length += v.Len
-	}
-	if length <= uint64(f.longer) {
-		return true
-	}
-	for i, v := range x.Vector[:vectors] {
-		if !s.fetched.add(e.domain, v.Base, v.Len, &x.Descriptor[i]) {
+	ofDevice := e.domain.ofDevices.Load()
+	for i := range descriptors {
+		switch d := &descriptors[i]; {
+		case ofDevice && *d != 0:
+			// It says of which device the memory is.
+		case kind.receive:
+			*d = f.into
+		case !s.fetched.add(e.domain, buffers[i], d):
 			return false
 		}
 	}
@@ -134,9 +132,9 @@ func (f *fetching) describe(e *Endpoint, op *Op, c *cgo.Op, x *cgo.Extra, s *slo
 }
 
 // add registers memory that is sent.
-func (f *fetched) add(d *Domain, base uintptr, length uint64, descriptor *uintptr) bool {
+func (f *fetched) add(d *Domain, memory cgo.Vector, descriptor *uintptr) bool {
 	r := &f.regions[f.count]
-	if d.registerAt(r, base, length, cgo.AccessSend) != 0 {
+	if d.registerAt(r, memory.Base, memory.Len, cgo.AccessSend) != 0 {
 		return false
 	}
 	*descriptor = r.Descriptor()
@@ -152,10 +150,12 @@ func (f *fetched) forget() {
 	}
 }
 
-// registerAt registers memory for weft's own use, with any key that is free.
+// registerAt registers memory for weft's own use. The key is one that a peer cannot guess that
+// has not been told, and the program does not choose.
 func (d *Domain) registerAt(r *cgo.Region, base uintptr, length, access uint64) (code cgo.Code) {
+	unused := 64 - 8*min(max(d.info.KeySize(), 1), 8)
 	for range registerAttempts {
-		if code = r.Reregister(d.raw, base, length, access, d.keys.Add(1)); code != cgo.NoKey {
+		if code = r.Reregister(d.raw, base, length, access, rand.Uint64()>>unused); code != cgo.NoKey {
 			break
 		}
 	}
