@@ -58,11 +58,8 @@ int weft_endpoint(struct fid_domain *domain, struct fi_info *info,
 	if (mr_mode) {
 		// The info is others' as well.
 		own = fi_dupinfo(info);
-		if (!own || !own->domain_attr) {
-			if (own)
-				fi_freeinfo(own);
+		if (!own)
 			return -FI_ENOMEM;
-		}
 		own->domain_attr->mr_mode |= (int)mr_mode;
 		info = own;
 	}

@@ -129,7 +129,11 @@ func (d *Domain) openEndpoint(i *Info) (*Endpoint, error) {
 	var raw cgo.Endpoint
 	var code cgo.Code
 	var made *links
-	open := func() { raw, code = d.raw.OpenEndpoint(i.raw, ownModes(i)) }
+	own, modes := fetches(i), int32(0)
+	if own {
+		modes = cgo.MRLocal
+	}
+	open := func() { raw, code = d.raw.OpenEndpoint(i.raw, modes) }
 	if core(d.provider) == "sockets" {
 		made = linksMade(open)
 	} else {
@@ -140,6 +144,7 @@ func (d *Domain) openEndpoint(i *Info) (*Endpoint, error) {
 	}
 	e := &Endpoint{raw: raw, domain: d, links: made}
 	e.connection.info = i
+	e.fetching.own = own
 	e.open("endpoint", d.provider, &d.handle)
 	if core(d.provider) == "efa" && i.Endpoint() == ReliableDatagram {
 		if err := e.retryForever(); err != nil {

@@ -21,7 +21,8 @@ import (
 
 // fetching is an endpoint's part in it.
 type fetching struct {
-	on     bool
+	own    bool       // libfabric was told that weft registers
+	on     bool       // the endpoint is enabled
 	longer int        // what is longer may be fetched
 	all    cgo.Region // of receives
 	into   uintptr    // its descriptor
@@ -62,17 +63,9 @@ func sendersWrite() bool {
 	return true
 }
 
-// ownModes are the memory modes in which weft uses an endpoint, beyond those of its info.
-func ownModes(i *Info) int32 {
-	if fetches(i) {
-		return cgo.MRLocal
-	}
-	return 0
-}
-
 // begin is for when an endpoint is enabled.
 func (f *fetching) begin(e *Endpoint) error {
-	if !fetches(e.Info()) {
+	if !f.own {
 		return nil
 	}
 	// Reading is what the provider does with it; that gives nobody a right.
