@@ -48,24 +48,13 @@ func (e *Endpoint) Cancel(token Token) error {
 // meanwhile; other endpoints of the queues must not be in a turn.
 // On shm, some of it is put off: an endpoint that another of this process has
 // inserted stays open inside until that one is closed or removes it; one that shares
-// its queue also until the queue, or another endpoint of it, is closed. Over ofi_rxm an
-// endpoint stays open inside until those of this process are closed that have not received
-// a long message of its: they receive what is in its memory by then, or nothing.
+// its queue also until the queue, or another endpoint of it, is closed.
 //
 // Implements: int fi_close(...)
 func (e *Endpoint) Close() error {
 	if e.number == 0 {
 		return e.neverOpened()
 	}
-	err := e.closeAlone()
-	if e.closed() {
-		err = errors.Join(err, inThisProcess.closed(e))
-	}
-	return err
-}
-
-// closeAlone is Close without what that means for endpoints that wait for this one's end.
-func (e *Endpoint) closeAlone() error {
 	// Queues that are closed already are those of an endpoint that is.
 	if readmit, err := excludeFrom(e.queues()...); err == nil {
 		defer readmit()

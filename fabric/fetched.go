@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
-	"runtime"
 	"strings"
 	"unsafe"
 
@@ -23,22 +22,13 @@ import (
 type fetching struct {
 	own    bool       // libfabric was told that weft registers
 	on     bool       // the endpoint is enabled
-	longer int        // what is longer may be fetched
+	longer uint64     // what is longer may be fetched
 	all    cgo.Region // of receives
 	into   uintptr    // its descriptor
-	kept   []keptMessage
-}
-
-// keptMessage is one that may be fetched from an endpoint that has stayed open inside.
-type keptMessage struct {
-	fetched fetched
-	pinners [2]runtime.Pinner
-	pinned  uint8
 }
 
 // fetched are the registrations of an operation in flight.
 type fetched struct {
-	peer    Address // who may fetch
 	count   int
 	regions [mostFetched]cgo.Region
 }
@@ -63,6 +53,15 @@ func sendersWrite() bool {
 	return true
 }
 
+// eagerLimit is what ofi_rxm copies for its messages: the size of its buffers, if nobody has
+// said otherwise.
+func eagerLimit(i *Info) uint64 {
+	if os.Getenv("FI_OFI_RXM_BUFFER_SIZE") != "" || os.Getenv("FI_OFI_RXM_EAGER_LIMIT") != "" {
+		return i.InjectSize()
+	}
+	return 16_384
+}
+
 // begin is for when an endpoint is enabled.
 func (f *fetching) begin(e *Endpoint) error {
 	if !f.own {
@@ -73,22 +72,16 @@ func (f *fetching) begin(e *Endpoint) error {
 	if code != 0 {
 		return fail("fi_mr_reg for messages that are fetched", e.provider, int(code))
 	}
-	f.on, f.into, f.longer = true, f.all.Descriptor(), int(e.Info().InjectSize())
-	inThisProcess.join(e)
+	f.on, f.into, f.longer = true, f.all.Descriptor(), eagerLimit(e.Info())
 	return nil
 }
 
 // end is for when the endpoint is closed in libfabric.
 func (f *fetching) end() {
-	if !f.on {
-		return
+	if f.on {
+		f.all.Close()
+		f.on = false
 	}
-	f.all.Close()
-	for i := range f.kept {
-		f.kept[i].fetched.forget()
-		unpin(&f.kept[i].pinners, &f.kept[i].pinned)
-	}
-	f.on, f.kept = false, nil
 }
 
 // describe gives an operation the descriptors that it needs, and says whether it has them.
@@ -106,16 +99,12 @@ func (f *fetching) describe(e *Endpoint, op *Op, c *cgo.Op, x *cgo.Extra, s *slo
 	for _, b := range buffers {
 		length += b.Len
 	}
-	if !kind.receive && length <= uint64(f.longer) {
-		return true
-	}
-	s.fetched.peer = op.Peer
 	ofDevice := e.domain.ofDevices.Load()
 	for i := range descriptors {
 		switch d := &descriptors[i]; {
 		case ofDevice && *d != 0:
 			// It says of which device the memory is.
-		case kind.receive:
+		case kind.receive || length <= f.longer:
 			*d = f.into
 		case !s.fetched.add(e.domain, buffers[i], d):
 			return false
@@ -157,12 +146,8 @@ func (d *Domain) registerAt(r *cgo.Region, base uintptr, length, access uint64) 
 
 // fetches says whether a message may be coming that is fetched.
 func (e *Endpoint) fetches() bool {
-	switch {
-	case !e.fetching.on || e.receive == nil:
+	if !e.fetching.on || e.receive == nil {
 		return false
-	case e.abandoned:
-		// It has stayed open inside, and given its receives up before.
-		return true
 	}
 	for i := range e.receive.table {
 		if s := &e.receive.table[i]; s.busy && s.endpoint == e && kinds[s.kind].receive {

@@ -20,8 +20,8 @@ import (
 // long is a message that is fetched wherever there is such a thing.
 const long = 1 << 20
 
-// Whoever closes first while a long message is on its way, received or not, or received when
-// its sender is closed, both sides can be closed, and nothing is left.
+// Whoever closes first while a long message is on its way, received or not, both sides can
+// be closed, and nothing is left.
 func TestLongMessagesInFlightAtTheEnd(t *testing.T) {
 	for _, provider := range []string{"sockets", "tcp", "shm"} {
 		t.Run(provider, func(t *testing.T) {
@@ -49,7 +49,8 @@ func TestLongMessagesInFlightAtTheEnd(t *testing.T) {
 							to.turn(t, nil)
 						}
 					}
-					received := random.IntN(4)
+					// What comes unexpected is received while the sender is there, or not at all.
+					received := random.IntN(3)
 					if received == 0 {
 						receive()
 					}
@@ -64,16 +65,9 @@ func TestLongMessagesInFlightAtTheEnd(t *testing.T) {
 						first, second = to, from
 					}
 					require.NoError(t, first.e.Close())
-					afterwards := func(most int) {
-						for range random.IntN(most) {
-							second.turn(t, nil)
-						}
+					for range random.IntN(200) {
+						second.turn(t, nil)
 					}
-					afterwards(200)
-					if received == 2 && second == to {
-						receive()
-					}
-					afterwards(200)
 					require.NoError(t, second.e.Close())
 					for _, c := range to.got {
 						require.True(t, c.Err != nil || bytes.Equal(text, into), "what is received is whole")

@@ -101,15 +101,13 @@ func (s *slot) pinBytes(b []byte) {
 	}
 }
 
-func (s *slot) unpin() { unpin(&s.pinners, &s.pinned) }
-
-func unpin(pinners *[2]runtime.Pinner, pinned *uint8) {
-	for i := range pinners {
-		if int(*pinned) > i*pinnerRoom {
-			pinners[i].Unpin()
+func (s *slot) unpin() {
+	for i := range s.pinners {
+		if int(s.pinned) > i*pinnerRoom {
+			s.pinners[i].Unpin()
 		}
 	}
-	*pinned = 0
+	s.pinned = 0
 }
 
 // give takes the slot back, and makes its tokens void.

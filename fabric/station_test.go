@@ -50,7 +50,6 @@ type station struct {
 	v      *fabric.AddressVector
 	peer   fabric.Address
 	got    []fabric.Completion
-	near   bool // its peers are of this process
 }
 
 func openStation(t *testing.T, f *fabric.Fabric, d *fabric.Domain, info *fabric.Info) *station {

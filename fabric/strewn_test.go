@@ -22,10 +22,10 @@ var strewnSizes = []int{0, 1, 8, 100, 300, 4096, 4097, 9000, 16_000, 16_384, 16_
 const eagerLimit = "FI_OFI_RXM_EAGER_LIMIT"
 
 // longestStrewn is how long they are at most. Through ofi_rxm a longer one is fetched
-// from whoever sent it, unless the environment says otherwise, and if that one is gone
-// with its process, receiving it ends the receiver's.
-func (s *station) longestStrewn() int {
-	if !s.near && strings.HasSuffix(s.info.Provider(), ";ofi_rxm") && os.Getenv(eagerLimit) == "" {
+// from whoever sent it, unless the environment says otherwise, and if that one is gone,
+// receiving it ends the process.
+func longestStrewn(info *fabric.Info) int {
+	if strings.HasSuffix(info.Provider(), ";ofi_rxm") && os.Getenv(eagerLimit) == "" {
 		return 16_384
 	}
 	return 300_000
@@ -44,7 +44,7 @@ var strewn = func() (messages [][]byte) {
 // of them or count have been sent. Some have no tag.
 func (s *station) strew(t *testing.T, random *rand.Rand, count int) {
 	t.Helper()
-	refused, kinds := 0, sort.SearchInts(strewnSizes, s.longestStrewn()+1)
+	refused, kinds := 0, sort.SearchInts(strewnSizes, longestStrewn(s.info)+1)
 	for count > 0 && refused < 50 {
 		tag := random.IntN(kinds)
 		op := []fabric.Op{{Kind: fabric.OpTaggedSend, Peer: s.peer, Tag: uint64(tag), Buf: strewn[tag]}}
