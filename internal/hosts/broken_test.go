@@ -17,9 +17,14 @@ const soon = 30 * time.Second
 // wants wants that a call has ended with one of these kinds of errors, and soon.
 func (s *site) wants(w *watched, call string, anyOf ...string) event {
 	s.t.Helper()
-	e := w.ended(call)
-	require.True(s.t, slices.ContainsFunc(anyOf, e.is), "%s: %s has ended with %q, which is %v, and none of %v", w.Name, call, e.Error, e.Kinds, anyOf)
-	require.Less(s.t, time.Duration(e.At-s.begin), soon, "%s: %s", w.Name, call)
+	return s.wanted(w, w.ended(call), anyOf...)
+}
+
+// wanted wants that of the end of a call.
+func (s *site) wanted(w *watched, e event, anyOf ...string) event {
+	s.t.Helper()
+	require.True(s.t, slices.ContainsFunc(anyOf, e.is), "%s: %s has ended with %q, which is %v, and none of %v", w.Name, e.Call, e.Error, e.Kinds, anyOf)
+	require.Less(s.t, time.Duration(e.At-s.begin), soon, "%s: %s", w.Name, e.Call)
 	return e
 }
 
@@ -30,9 +35,14 @@ func (s *site) broken(results *table) {
 	for _, call := range []string{"read", "echo", "write", "stream"} {
 		efa = append(efa, s.wants(s.dialer, call, "ErrPeerLost"))
 	}
-	if !s.fault.gone {
-		for _, call := range []string{listens, echoes, writes} {
-			efa = append(efa, s.wants(s.listeners[0], call+" at the listener", "ErrPeerLost"))
+	for i, call := range []string{listens, echoes, writes} {
+		switch l := s.listeners[0]; {
+		case s.fault.gone:
+		case s.carries():
+			efa = append(efa, s.wants(l, call+atListener, "ErrPeerLost"))
+		default:
+			// It may have ended before it could say what it is for.
+			efa = append(efa, s.wanted(l, l.endedWith(atListener, i), "ErrPeerLost"))
 		}
 	}
 	results.add(s, "efa", "", efa)

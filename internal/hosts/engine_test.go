@@ -43,6 +43,9 @@ const (
 	writes   = "writes"   // writes what nobody reads before the end, and then listens
 )
 
+// atListener is the end of what the listener's side of a connection is called.
+const atListener = " at the listener"
+
 // early is how many messages of a flood have arrived, unread, before the fault.
 const early = 5
 
@@ -94,7 +97,7 @@ func serve(c *efa.Conn, finish <-chan struct{}, say func(any)) {
 			err = c.WriteMessage(ctx, buf[:n])
 		}
 	}
-	say(ended("ended", "efa", what+" at the listener", count, err))
+	say(ended("ended", "efa", what+atListener, count, err))
 	if errors.Is(err, io.EOF) {
 		_ = c.Close()
 	}

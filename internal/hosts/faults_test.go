@@ -153,6 +153,24 @@ func (w *watched) ended(call string) event {
 	return w.ever(call, func(e event) bool { return e.What == "ended" && e.Call == call })
 }
 
+// endedWith returns the end of a call whose name ends so, the first, the second and so on.
+func (w *watched) endedWith(suffix string, nth int) event {
+	w.t.Helper()
+	wanted := func(e event) bool { return e.What == "ended" && strings.HasSuffix(e.Call, suffix) }
+	for {
+		n := 0
+		for _, e := range w.seen {
+			if wanted(e) {
+				if n == nth {
+					return e
+				}
+				n++
+			}
+		}
+		w.until("another end"+suffix, wanted)
+	}
+}
+
 // ever returns the first event of all that is wanted, and waits for it if need be.
 func (w *watched) ever(what string, wanted func(e event) bool) event {
 	w.t.Helper()
@@ -340,7 +358,7 @@ func (s *site) finishEngines() {
 			switch {
 			case i == 1 && e.What == "ended":
 				require.True(s.t, e.is("io.EOF"), "%s: %s: %q", l.Name, e.Call, e.Error)
-			case e.Call == keepsOff+" at the listener":
+			case e.Call == keepsOff+atListener:
 				unread = append(unread, e)
 			}
 		}
