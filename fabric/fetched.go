@@ -84,7 +84,9 @@ func (f *fetching) end() {
 	}
 }
 
-// describe gives an operation the descriptors that it needs, and says whether it has them.
+// describe gives an operation the descriptors that it needs, and says whether it has them. A
+// message that is copied needs none; it has one all the same, for libfabric would follow a
+// null if it had a peer fetch it nevertheless, and so refuses the peer.
 func (f *fetching) describe(e *Endpoint, op *Op, c *cgo.Op, x *cgo.Extra, s *slot) bool {
 	kind := &kinds[op.Kind]
 	if kind.remote {
@@ -103,7 +105,7 @@ func (f *fetching) describe(e *Endpoint, op *Op, c *cgo.Op, x *cgo.Extra, s *slo
 	for i := range descriptors {
 		switch d := &descriptors[i]; {
 		case ofDevice && *d != 0:
-			// It says of which device the memory is.
+			// The program's own: it says of which device the memory is.
 		case kind.receive || length <= f.longer:
 			*d = f.into
 		case !s.fetched.add(e.domain, buffers[i], d):
@@ -144,8 +146,8 @@ func (d *Domain) registerAt(r *cgo.Region, base uintptr, length, access uint64) 
 	return code
 }
 
-// fetches says whether a message may be coming that is fetched.
-func (e *Endpoint) fetches() bool {
+// mayBeFetching says whether a receive may have a message that it is fetching.
+func (e *Endpoint) mayBeFetching() bool {
 	if !e.fetching.on || e.receive == nil {
 		return false
 	}
