@@ -115,8 +115,11 @@ type Extra struct {
 // and not a pointer because the struct lives in C memory: whoever fills it in
 // keeps the memory alive and in place until the operation is complete.
 type Op struct {
-	Kind       uint32
-	Result     int32 // 0: posted; negative: an error of libfabric
+	Kind uint32
+	// 0: posted; negative: an error of libfabric; positive: posted, a receive that got so
+	// many messages whose sender is gone (GuardFetches), after which nothing more ends one
+	// that is not a multi-receive.
+	Result     int32
 	Peer       uint64
 	Tag        uint64
 	Ignore     uint64

@@ -1,6 +1,6 @@
 //go:build linux
 
-#include "shim.h"
+#include "fetch.h"
 
 #include <string.h>
 
@@ -280,8 +280,16 @@ static ssize_t post_atomic(struct fid_ep *ep, const struct weft_op *op, uint64_t
 				    &result_desc, 1, flags);
 }
 
+// received says of a receive that libfabric has how many messages it would have
+// fetched for it, and cannot.
+static int received(ssize_t ret)
+{
+	return ret ? (int)ret : (int)weft_lost;
+}
+
 int weft_post(struct fid_ep *ep, struct weft_op *op, uint64_t more)
 {
+	weft_lost = 0;
 	if (op->slot) {
 		op->slot->token = op->token;
 		op->slot->kind = op->kind;
@@ -289,13 +297,15 @@ int weft_post(struct fid_ep *ep, struct weft_op *op, uint64_t more)
 	// An endpoint without a capability may have no calls for it at all.
 	switch (op->kind) {
 	case WEFT_TSEND:
-	case WEFT_TRECV:
 	case WEFT_TINJECT:
 		return ep->tagged ? (int)post_tagged(ep, op, more) : -FI_ENOSYS;
+	case WEFT_TRECV:
+		return ep->tagged ? received(post_tagged(ep, op, more)) : -FI_ENOSYS;
 	case WEFT_SEND:
-	case WEFT_RECV:
 	case WEFT_INJECT:
 		return ep->msg ? (int)post_message(ep, op, more) : -FI_ENOSYS;
+	case WEFT_RECV:
+		return ep->msg ? received(post_message(ep, op, more)) : -FI_ENOSYS;
 	case WEFT_READ:
 	case WEFT_WRITE:
 	case WEFT_WRITE_INJECT:

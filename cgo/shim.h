@@ -101,7 +101,9 @@ struct weft_extra {
 // One operation to post. Laid out like Op in operation.go.
 struct weft_op {
 	uint32_t kind;
-	int32_t result; // 0: posted; negative: an error of libfabric
+	// 0: posted; negative: an error of libfabric; positive: posted, a receive for
+	// which so many messages came whose sender is gone, and the rest with it
+	int32_t result;
 	uint64_t peer;
 	uint64_t tag;
 	uint64_t ignore;

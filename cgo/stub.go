@@ -520,6 +520,7 @@ func (Domain) OpenSharedTransmit(Info) (SharedTransmit, Code)           { return
 func (Domain) OpenSharedReceive(Info) (Endpoint, Code)                  { return Endpoint{}, NoSystem }
 func (Domain) OpenCounter(int) (Counter, Code)                          { return Counter{}, NoSystem }
 func (Domain) FlushWork() Code                                          { return NoSystem }
+func (Domain) MarkMessages() bool                                       { return false }
 func (Domain) RegisterVector(*RegionRequest) (Region, Code)             { return Region{}, NoSystem }
 func (Domain) RegisterAttributes(*RegionRequest, []byte) (Region, Code) { return Region{}, NoSystem }
 func (Domain) MapKey(uint64, []byte) (uint64, Code)                     { return 0, NoSystem }
@@ -558,6 +559,7 @@ func (Endpoint) Alias(uint64) (Endpoint, Code)                    { return Endpo
 func (Endpoint) OperationFlags(uint64) (uint64, Code)             { return 0, NoSystem }
 func (Endpoint) SetOperationFlags(uint64) Code                    { return NoSystem }
 func (Endpoint) BindCounter(Counter, uint64) Code                 { return NoSystem }
+func (Endpoint) GuardFetches() bool                               { return false }
 func (Endpoint) Close() Code                                      { return NoSystem }
 func (Endpoint) BindEventQueue(EventQueue) Code                   { return NoSystem }
 func (Endpoint) BindCompletionQueue(CompletionQueue, uint64) Code { return NoSystem }

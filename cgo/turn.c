@@ -141,7 +141,7 @@ static void post_all(struct weft_turn *t)
 		// shm says this when its queue of receives is full.
 		if (is_receive(op) && op->result == -FI_ENOMEM)
 			op->result = -FI_EAGAIN;
-		if (op->result == 0)
+		if (op->result >= 0)
 			t->posted++;
 		else if (op->result == -FI_EAGAIN)
 			refuse(&refused, op);

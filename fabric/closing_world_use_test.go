@@ -56,7 +56,7 @@ func (w *world) operation(e *anEndpoint) fabric.Op {
 			sizes = sizes[:4]
 		}
 	}
-	w.provide(e, &op, min(sizes[w.number(len(sizes))], longestStrewn(e.Info())))
+	w.provide(e, &op, sizes[w.number(len(sizes))])
 	op.Peer = fabric.AddressAny
 	switch op.Kind {
 	case fabric.OpReceive, fabric.OpTaggedReceive:

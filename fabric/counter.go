@@ -117,6 +117,9 @@ func (e *Endpoint) bindCounters(counters []CounterBinding) error {
 			return fail("fi_ep_bind of counter", e.provider, int(code))
 		}
 		e.adopt(&b.Counter.handle)
+		if b.Events&CountReceives != 0 {
+			e.countsReceives = append(e.countsReceives, b.Counter)
+		}
 	}
 	return nil
 }

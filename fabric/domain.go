@@ -52,6 +52,9 @@ func (f *Fabric) OpenDomain(i *Info) (*Domain, error) {
 	if code != 0 {
 		return nil, fail("fi_domain", i.Provider(), int(code))
 	}
+	if fetchesOverConnections(i.Provider()) {
+		raw.MarkMessages()
+	}
 	d := &Domain{fabric: f, info: i, raw: raw}
 	d.open("domain", i.Provider(), &f.handle)
 	endedArenas.opened(d)

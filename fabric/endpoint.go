@@ -49,6 +49,8 @@ type Endpoint struct {
 	links         *links            // of an endpoint of sockets, if they are known
 	arrivals      arrivals          // of an endpoint of tcp
 	injected      injected
+	// countsReceives are the counters that do.
+	countsReceives []*Counter
 	// sendFlags are those of operations that are posted without any.
 	sendFlags OpFlags
 	ownFlags  OpFlags                      // that weft itself gives an operation
@@ -104,6 +106,9 @@ func (e *Endpoint) activate(send, receive *CompletionQueue) error {
 	e.confirmsEarly = confirmsEarly(e.Info())
 	if err := e.fetching.begin(e); err != nil {
 		return err
+	}
+	if fetchesOverConnections(e.provider) {
+		e.raw.GuardFetches()
 	}
 	e.sendFlags = e.Info().Send().Flags
 	if spills(e.Info()) {

@@ -173,8 +173,11 @@ func (e *Endpoint) unstage(posts []Op) {
 // libfabric has it.
 func (e *Endpoint) settle(op *Op, c *cgo.Op) {
 	op.Err = nil
-	if c.Result == 0 {
+	if c.Result >= 0 {
 		op.Result, op.Token = Posted, Token(c.Token)
+		if c.Result > 0 {
+			e.lose(uint32(c.Token), int(c.Result))
+		}
 		if c.Slot != 0 && e.send != e.receive && kinds[op.Kind].receive {
 			op.Token |= receiveToken
 		}

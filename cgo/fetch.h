@@ -1,0 +1,24 @@
+// Messages that ofi_rxm fetches from their senders when somebody receives them.
+#ifndef WEFT_FETCH_H
+#define WEFT_FETCH_H
+
+#include "shim.h"
+
+// How many messages the calls of this thread would have fetched from senders that are
+// gone, since it was set to 0.
+extern _Thread_local uint32_t weft_lost;
+
+// weft_mark_messages has a domain of ofi_rxm, of which nothing has been opened yet,
+// number connections, and mark messages with the last number. It returns how many domains
+// there are below it; 0: none was found, and nothing is marked.
+int weft_mark_messages(struct fid_domain *domain);
+
+// weft_came_by says whether a message came by the connection, as far as there are marks.
+int weft_came_by(const struct fid_ep *connection, const void *message);
+
+// weft_guard_fetches has an enabled endpoint of ofi_rxm count messages whose sender is
+// gone in weft_lost, where libfabric ends the process, or asks whom the sender's place
+// was given to. 0: what that needs was not found, and nothing was changed.
+int weft_guard_fetches(struct fid_ep *ep);
+
+#endif

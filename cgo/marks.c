@@ -1,0 +1,287 @@
+//go:build linux
+
+#define _GNU_SOURCE
+#include "fetch.h"
+#include "mapped.h"
+
+#include <malloc.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+// The connections of ofi_rxm are endpoints of a domain of the provider below it. That
+// domain's calls are replaced, so that each connection gets a number, one more than the
+// last, when it is opened, and each message when it comes that of the last connection.
+// A message with a smaller number than the connection that has its place is one of who
+// had the place before.
+
+// A message that is to be fetched is a header of fewer bytes, in a buffer of 16 KiB. The
+// number comes here.
+#define PLACE 512
+
+// copy is the head of a copy of a table of calls.
+struct copy {
+	const void *own;
+	struct copy *next;
+};
+
+// marked is the head of the tables that a connection has for itself: of messages, which
+// follows, and of handles, which follows that. They outlive the connection, since
+// libfabric makes calls of one that it has just closed.
+struct marked {
+	uint64_t number; // 0: the connection is closed
+	const struct fi_ops *own_handle;
+	const struct fi_ops_msg *own_messages;
+	struct marked *next_closed;
+};
+
+static struct copy *copies;
+static struct marked *closed;
+// It begins somewhere that other bytes are not taken for.
+static uint64_t numbers = UINT64_C(1) << 62;
+// From the context of a buffer to the number. 0: not known yet; -1: they differ.
+static ptrdiff_t to_number;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+// copy_of returns the copy of a table, and makes it if there is none.
+static void *copy_of(const void *own, size_t size, int *made)
+{
+	struct copy *c = copies;
+
+	*made = 0;
+	while (c && c->own != own)
+		c = c->next;
+	if (!c) {
+		c = malloc(sizeof *c + size);
+		if (!c)
+			return NULL;
+		*made = 1;
+		c->own = own;
+		c->next = copies;
+		memcpy(c + 1, own, size);
+		copies = c;
+	}
+	return c + 1;
+}
+
+static const void *own_of(const void *copy)
+{
+	return ((const struct copy *)copy - 1)->own;
+}
+
+// learn learns from a buffer that is posted where that is.
+static void learn(const char *buf, const char *context)
+{
+	ptrdiff_t is = buf + PLACE - context;
+	ptrdiff_t was = __atomic_load_n(&to_number, __ATOMIC_RELAXED);
+
+	if (was != is && was != -1)
+		__atomic_store_n(&to_number, was ? -1 : is, __ATOMIC_RELAXED);
+}
+
+static ssize_t receive_by_connection(struct fid_ep *ep, void *buf, size_t len, void *desc,
+				     fi_addr_t peer, void *context)
+{
+	const struct marked *m = (const struct marked *)ep->msg - 1;
+
+	learn(buf, context);
+	return m->own_messages->recv(ep, buf, len, desc, peer, context);
+}
+
+static ssize_t receive_by_all(struct fid_ep *shared, void *buf, size_t len, void *desc,
+			      fi_addr_t peer, void *context)
+{
+	const struct fi_ops_msg *own = own_of(shared->msg);
+
+	learn(buf, context);
+	return own->recv(shared, buf, len, desc, peer, context);
+}
+
+static ssize_t read_and_mark(struct fid_cq *cq, void *buf, size_t count)
+{
+	const struct fi_ops_cq *own = own_of(cq->ops);
+	const struct fi_cq_data_entry *e = buf;
+	ptrdiff_t at = __atomic_load_n(&to_number, __ATOMIC_RELAXED);
+	uint64_t number = __atomic_load_n(&numbers, __ATOMIC_RELAXED);
+	ssize_t ret = own->read(cq, buf, count), i;
+
+	for (i = 0; i < ret && at > 0; i++)
+		if ((e[i].flags & FI_RECV) && e[i].op_context &&
+		    e[i].len <= PLACE)
+			memcpy((char *)e[i].op_context + at, &number, sizeof number);
+	return ret;
+}
+
+int weft_came_by(const struct fid_ep *connection, const void *message)
+{
+	const struct marked *m = (const struct marked *)connection->msg - 1;
+	ptrdiff_t at = __atomic_load_n(&to_number, __ATOMIC_RELAXED);
+	uint64_t number;
+
+	if (connection->msg->recv != receive_by_connection)
+		return 1;
+	if (!m->number || at <= 0)
+		return m->number != 0;
+	memcpy(&number, (const char *)message + at, sizeof number);
+	return number >= m->number;
+}
+
+static int close_connection(struct fid *fid)
+{
+	// The public part of an endpoint begins with that of a handle.
+	struct marked *m = (struct marked *)((struct fid_ep *)fid)->msg - 1;
+	uint64_t number = m->number;
+	int ret;
+
+	m->number = 0;
+	ret = m->own_handle->close(fid);
+	if (ret) {
+		m->number = number;
+		return ret;
+	}
+	pthread_mutex_lock(&lock);
+	m->next_closed = closed;
+	closed = m;
+	pthread_mutex_unlock(&lock);
+	return 0;
+}
+
+// take returns tables for a connection, whose own are so long.
+static struct marked *take(size_t messages, size_t handle)
+{
+	struct marked **at, *m;
+
+	for (at = &closed; (m = *at); at = &m->next_closed)
+		if (m->own_messages->size == messages && m->own_handle->size == handle) {
+			*at = m->next_closed;
+			return m;
+		}
+	return malloc(sizeof *m + messages + handle);
+}
+
+static void mark(struct fid_ep *connection)
+{
+	const struct fi_ops_msg *messages = connection->msg;
+	const struct fi_ops *handle = connection->fid.ops;
+	struct marked *m;
+
+	if (!messages)
+		return;
+	pthread_mutex_lock(&lock);
+	m = take(messages->size, handle->size);
+	if (m) {
+		m->number = __atomic_add_fetch(&numbers, 1, __ATOMIC_RELAXED);
+		m->own_messages = messages;
+		m->own_handle = handle;
+		connection->msg = memcpy(m + 1, messages, messages->size);
+		connection->msg->recv = receive_by_connection;
+		connection->fid.ops = memcpy((char *)(m + 1) + messages->size, handle,
+					     handle->size);
+		connection->fid.ops->close = close_connection;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+static int open_connection(struct fid_domain *domain, struct fi_info *info,
+			   struct fid_ep **connection, void *context)
+{
+	const struct fi_ops_domain *own = own_of(domain->ops);
+	int ret = own->endpoint(domain, info, connection, context);
+
+	if (ret == 0)
+		mark(*connection);
+	return ret;
+}
+
+static int open_shared(struct fid_domain *domain, struct fi_rx_attr *attr,
+		       struct fid_ep **shared, void *context)
+{
+	const struct fi_ops_domain *own = own_of(domain->ops);
+	int ret = own->srx_ctx(domain, attr, shared, context), made;
+	struct fi_ops_msg *copy;
+
+	if (ret || !(*shared)->msg)
+		return ret;
+	pthread_mutex_lock(&lock);
+	copy = copy_of((*shared)->msg, (*shared)->msg->size, &made);
+	if (made)
+		copy->recv = receive_by_all;
+	if (copy)
+		(*shared)->msg = copy;
+	pthread_mutex_unlock(&lock);
+	return 0;
+}
+
+static int open_queue(struct fid_domain *domain, struct fi_cq_attr *attr,
+		      struct fid_cq **cq, void *context)
+{
+	const struct fi_ops_domain *own = own_of(domain->ops);
+	int ret = own->cq_open(domain, attr, cq, context), made;
+	struct fi_ops_cq *copy;
+
+	if (ret || attr->format != FI_CQ_FORMAT_DATA)
+		return ret;
+	pthread_mutex_lock(&lock);
+	copy = copy_of((*cq)->ops, (*cq)->ops->size, &made);
+	if (made)
+		copy->read = read_and_mark;
+	if (copy)
+		(*cq)->ops = copy;
+	pthread_mutex_unlock(&lock);
+	return 0;
+}
+
+static void replace(struct fid_domain *domain)
+{
+	int made;
+	struct fi_ops_domain *copy = copy_of(domain->ops, domain->ops->size, &made);
+
+	if (made) {
+		copy->endpoint = open_connection;
+		copy->srx_ctx = open_shared;
+		copy->cq_open = open_queue;
+	}
+	if (copy)
+		domain->ops = copy;
+}
+
+// has_code says whether a library has the code.
+static int has_code(struct dl_phdr_info *library, size_t size, void *code)
+{
+	(void)size;
+	return weft_has(library, code, 1, PF_X);
+}
+
+// is_domain says whether there is an open domain at the place.
+static int is_domain(const struct weft_looks *l, const struct fid_domain *place)
+{
+	const size_t enough = offsetof(struct fi_ops_domain, query_atomic);
+	struct fid_domain d;
+	struct fi_ops_domain calls;
+
+	return place && (uintptr_t)place % sizeof(void *) == 0 &&
+	       weft_look(l, place, &d, sizeof d) && d.fid.fclass == FI_CLASS_DOMAIN &&
+	       weft_look(l, d.ops, &calls, enough) && calls.size >= enough &&
+	       dl_iterate_phdr(has_code, (void *)calls.endpoint) &&
+	       dl_iterate_phdr(has_code, (void *)calls.srx_ctx);
+}
+
+int weft_mark_messages(struct fid_domain *domain)
+{
+	struct fid_domain **word = (struct fid_domain **)domain;
+	struct fid_domain **end = word + malloc_usable_size(domain) / sizeof *word;
+	struct weft_looks looks;
+	int count = 0;
+
+	if (weft_begin_looks(&looks))
+		return 0;
+	pthread_mutex_lock(&lock);
+	for (; word < end; word++)
+		if (*word != domain && is_domain(&looks, *word)) {
+			replace(*word);
+			count++;
+		}
+	pthread_mutex_unlock(&lock);
+	weft_end_looks(&looks);
+	return count;
+}
