@@ -98,3 +98,21 @@ int weft_guard_fetches(struct fid_ep *ep)
 	pthread_mutex_unlock(&lock);
 	return ok;
 }
+
+int weft_send_unsegmented(struct fid_ep *ep, uint64_t eager_limit)
+{
+	const size_t longest_segmented = 131072;
+	size_t *word = (size_t *)ep, *end = word + malloc_usable_size(ep) / sizeof *word;
+	size_t *found = NULL;
+
+	for (; word + 1 < end; word++) {
+		if (word[0] != eager_limit || word[1] != longest_segmented)
+			continue;
+		if (found)
+			return 0;
+		found = word + 1;
+	}
+	if (found)
+		*found = eager_limit;
+	return found != NULL;
+}

@@ -16,3 +16,9 @@ func (e Endpoint) GuardFetches() bool { return C.weft_guard_fetches(e.p) != 0 }
 // connection a message came, so that GuardFetches also finds those whose connection's place
 // another has. It says whether the domain below was found.
 func (d Domain) MarkMessages() bool { return C.weft_mark_messages(d.p) != 0 }
+
+// SendUnsegmented has an enabled endpoint of ofi_rxm, which sends at once what is no longer
+// than the limit, send nothing in segments. It says whether that was found to do.
+func (e Endpoint) SendUnsegmented(eagerLimit uint64) bool {
+	return C.weft_send_unsegmented(e.p, C.uint64_t(eagerLimit)) != 0
+}

@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"errors"
+	"os"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -52,7 +53,7 @@ func (f *Fabric) OpenDomain(i *Info) (*Domain, error) {
 	if code != 0 {
 		return nil, fail("fi_domain", i.Provider(), int(code))
 	}
-	if fetchesOverConnections(i.Provider()) {
+	if fetchesOverConnections(i.Provider()) && os.Getenv(rxmBufferSize) == "" {
 		raw.MarkMessages()
 	}
 	d := &Domain{fabric: f, info: i, raw: raw}

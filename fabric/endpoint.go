@@ -108,7 +108,7 @@ func (e *Endpoint) activate(send, receive *CompletionQueue) error {
 		return err
 	}
 	if fetchesOverConnections(e.provider) {
-		e.raw.GuardFetches()
+		outliveSenders(e)
 	}
 	e.sendFlags = e.Info().Send().Flags
 	if spills(e.Info()) {

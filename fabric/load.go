@@ -10,7 +10,7 @@ import (
 // load loads the providers, with what weft has them do otherwise in the environment. They
 // read it then, and never again: processes that this one starts do not inherit it.
 var load = sync.OnceFunc(func() {
-	for _, settings := range [][]string{cacheNothing(), saveNothing(), sendWhole()} {
+	for _, settings := range [][]string{cacheNothing(), saveNothing()} {
 		for _, name := range settings {
 			loaded[name] = "0"
 			// An error would be one of the name.
@@ -45,16 +45,4 @@ func saveNothing() []string {
 		return nil
 	}
 	return []string{saved}
-}
-
-// sendWhole has ofi_rxm send no message in segments, which it does from 16 to 128 KiB. Of a
-// message whose connection ends when some of them are there, 2.1 looks for the receive in the
-// wrong place, and ends the process. What is longer than one segment is fetched instead, as
-// 1.17 does over tcp anyway. Whoever sets the variable decides otherwise.
-func sendWhole() []string {
-	const segmented = "FI_OFI_RXM_SAR_LIMIT"
-	if _, set := os.LookupEnv(segmented); set {
-		return nil
-	}
-	return []string{segmented}
 }

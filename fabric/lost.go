@@ -1,16 +1,34 @@
 package fabric
 
 import (
+	"os"
 	"strings"
 	"syscall"
+
+	"github.com/weft-go/weft/cgo"
 )
 
 // ofi_rxm has a long message fetched from its sender by whoever receives it. If the sender is
 // gone by then, libfabric ends the process, or asks whom the place of the connection in memory
-// was given to, for ever. It is kept from that, and what such a receive gets is an error.
+// was given to, who never answers. It is kept from that, and what such a receive gets is an error.
+// In 2.x a message of up to 128 KiB comes in segments instead. If the connection ends after some
+// of them, libfabric looks for the receive in the wrong place, and ends the process. So none is
+// sent in segments, unless the environment says which are.
 
-// fetchesOverConnections says of providers that they do so.
+// rxmBufferSize is the variable that says how long the buffers are in which messages come. Those
+// of other lengths than the usual one may have no place for the mark of MarkMessages.
+const rxmBufferSize = "FI_OFI_RXM_BUFFER_SIZE"
+
+// fetchesOverConnections says of providers that messages are fetched.
 func fetchesOverConnections(provider string) bool { return strings.HasSuffix(provider, ";ofi_rxm") }
+
+// outliveSenders is for an endpoint of such a provider that has been enabled.
+func outliveSenders(e *Endpoint) {
+	e.raw.GuardFetches()
+	if os.Getenv("FI_OFI_RXM_SAR_LIMIT") == "" {
+		e.raw.SendUnsegmented(eagerLimit(e.Info()))
+	}
+}
 
 // lose ends a receive that got a message whose sender is gone. One for several messages goes on,
 // and may have got several of those.
@@ -29,7 +47,17 @@ func (e *Endpoint) lose(index uint32, messages int) {
 	for _, c := range e.countsReceives {
 		c.raw.AddErrors(uint64(messages))
 	}
-	if s.flags&MultiReceive == 0 {
-		q.giveLater(index)
+	if s.flags&MultiReceive != 0 {
+		s.torn = true
+		return
 	}
+	q.giveLater(index)
+}
+
+// goesOn says whether a receive of several messages, one of which has failed, is still where the
+// others go. ofi_rxm ends it for one that does not fit, and if it is cancelled, and for none that
+// it cannot fetch; if less than OptionMinMultiReceive is left, nothing comes any more all the same.
+func (s *slot) goesOn(q *CompletionQueue, c *cgo.Completion) bool {
+	return fetchesOverConnections(q.provider) && Errno(c.Err) != errnoTruncated &&
+		!(Errno(c.Err) == Errno(syscall.ECANCELED) && c.ProviderErrno == -c.Err)
 }

@@ -2,7 +2,13 @@ package fabric_test
 
 import (
 	"bytes"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -39,13 +45,24 @@ func arrive(t *testing.T, from, to *station, last fabric.Op) {
 	}
 }
 
-// end closes the endpoint, and waits until the other has seen that its connection is gone:
-// one that is opened later, with the same name, is.
+// end closes the endpoint, and waits until the other has closed its connection.
 func end(t *testing.T, s, other *station) {
 	t.Helper()
+	name, err := other.e.Name()
+	require.NoError(t, err)
 	require.NoError(t, s.e.Close())
-	for range 2000 {
-		other.turn(t, nil)
+	port := fmt.Sprintf(":%04X ", binary.BigEndian.Uint16(name[2:]))
+	for deadline := time.Now().Add(30 * time.Second); ; other.turn(t, nil) {
+		require.True(t, time.Now().Before(deadline), "the connection stays open")
+		sockets, err := os.ReadFile("/proc/self/net/tcp")
+		require.NoError(t, err)
+		// CLOSE_WAIT
+		if !slices.ContainsFunc(strings.Split(string(sockets), "\n"), func(line string) bool {
+			fields := strings.Fields(line)
+			return len(fields) > 3 && strings.HasSuffix(fields[1]+" ", port) && fields[3] == "08"
+		}) {
+			return
+		}
 	}
 }
 
@@ -137,6 +154,8 @@ func TestSenderOfLongMessageIsGone(t *testing.T) {
 		c := to.await(t, another)
 		require.NoError(t, c.Err)
 		require.True(t, bytes.Equal(text[:50_000], buf[c.Offset:c.Offset+c.Len]))
+		require.False(t, c.Released)
+		require.Zero(t, to.q.Strays())
 	})
 	t.Run("whose place has another", func(t *testing.T) {
 		from, to := sides(t, info)

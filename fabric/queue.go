@@ -292,7 +292,10 @@ func (q *CompletionQueue) finish(t *cgo.Turn, c *cgo.Completion, out *Completion
 		if out.Err == nil {
 			out.Err = q.failure(t, c, s)
 		}
-		out.Released = out.Released || !received && s.flags&MultiReceive != 0
+		if s.flags&MultiReceive != 0 && s.goesOn(q, c) {
+			last, s.torn = false, true
+		}
+		out.Released = last && (out.Released || !received && s.flags&MultiReceive != 0)
 	}
 	switch {
 	case !last:

@@ -16,6 +16,7 @@ type slot struct {
 	// What a tagged receive is for, if the queue mismatches.
 	tag, ignore uint64
 	claimed     bool  // peeked at and claimed, waiting for the receive
+	torn        bool  // a message of it has failed, and others may still come
 	pinned      uint8 // buffers
 	flags       OpFlags
 	pinners     [2]runtime.Pinner // of pinnerRoom each
@@ -65,7 +66,7 @@ func (q *CompletionQueue) unclaim(index uint32) {
 
 func (q *CompletionQueue) occupy(index uint32, e *Endpoint, op *Op) Token {
 	s := &q.table[index]
-	s.context, s.kind, s.flags, s.endpoint, s.busy, s.claimed = op.Context, op.Kind, op.Flags, e, true, false
+	s.context, s.kind, s.flags, s.endpoint, s.busy, s.claimed, s.torn = op.Context, op.Kind, op.Flags, e, true, false, false
 	s.descriptor = op.Descriptor
 	if q.mismatches {
 		s.tag, s.ignore = op.Tag, op.Ignore
@@ -138,12 +139,18 @@ func (q *CompletionQueue) cancelAll(e *Endpoint) {
 		if !s.busy || s.endpoint != e {
 			continue
 		}
-		q.kept = append(q.kept, Completion{
-			Context: s.context, Kind: s.kind, Source: AddressAny, Released: s.flags&MultiReceive != 0,
-			Err: &Error{Op: s.kind.String(), Provider: q.provider, Errno: Errno(syscall.ECANCELED), Detail: "the connection has ended"},
-		})
-		q.strand(uint32(i))
+		q.cancel(uint32(i), "the connection has ended")
 	}
+}
+
+// cancel ends an operation of which libfabric may or may not say that it was cancelled.
+func (q *CompletionQueue) cancel(index uint32, detail string) {
+	s := &q.table[index]
+	q.kept = append(q.kept, Completion{
+		Context: s.context, Kind: s.kind, Source: AddressAny, Released: s.flags&MultiReceive != 0,
+		Err: &Error{Op: s.kind.String(), Provider: q.provider, Errno: Errno(syscall.ECANCELED), Detail: detail},
+	})
+	q.strand(index)
 }
 
 // strand ends an operation whose completion the queue may still hold: the slot is not
