@@ -85,7 +85,7 @@ func (e *Endpoint) EnableWith(b Bindings) error {
 	}
 	e.connection.events, e.vector, e.neighbour.vector = b.Events, b.Vector, b.Vector
 	if b.SharedReceive != nil {
-		e.connection.part = sharingReceive
+		e.connection.part, e.shared = sharingReceive, b.SharedReceive.part()
 		e.connection.restricted.Store(true)
 	}
 	if e.Info().Endpoint() == Connected {

@@ -308,7 +308,8 @@ func (e *Endpoint) shutdown() (sever bool, err error) {
 
 // sever ends the connection by closing the endpoint in libfabric. fi_shutdown of
 // sockets closes a descriptor that its thread, or fi_close, closes again, when
-// the number may stand for another file of the program.
+// the number may stand for another file of the program. One with a shared receive
+// context stays open inside, as with Close.
 func (e *Endpoint) sever() error {
 	e.mu.Lock()
 	children := len(e.children)
@@ -328,7 +329,9 @@ func (e *Endpoint) sever() error {
 	}
 	e.connection.end()
 	e.hangUp()
-	if err := fail("fi_shutdown", e.provider, int(e.raw.Close())); err != nil {
+	if e.shared != nil {
+		e.hungUp = true
+	} else if err := fail("fi_shutdown", e.provider, int(e.raw.Close())); err != nil {
 		return err
 	}
 	e.severed = true

@@ -43,9 +43,12 @@ type Endpoint struct {
 	neighbour     neighbour
 	abandoned     bool              // its operations were given up
 	severed       bool              // closed in libfabric only
+	hungUp        bool              // severed for the program, and not closed in libfabric
 	spill         *waste            // where messages go that do not fit, or that nobody has received
 	awaited       bool              // something was deferred that has to do with it
 	scalable      *ScalableEndpoint // that a context is of, or nil
+	shared        *Endpoint         // the context that it receives into, or nil
+	sharers       []*Endpoint       // of such a context: those that are closed for the program only
 	links         *links            // of an endpoint of sockets, if they are known
 	arrivals      arrivals          // of an endpoint of tcp
 	injected      injected
@@ -123,6 +126,9 @@ func (e *Endpoint) activate(send, receive *CompletionQueue) error {
 		}
 		if e.scalable != nil {
 			e.outlivedBy(e.scalable)
+		}
+		if e.shared != nil {
+			e.outlivedByShared(e.shared)
 		}
 	case "shm":
 		onThisHost.join(e)

@@ -52,7 +52,8 @@ func (e *Endpoint) Cancel(token Token) error {
 // meanwhile; other endpoints of the queues must not be in a turn.
 // On shm, some of it is put off: an endpoint that another of this process has
 // inserted stays open inside until that one is closed or removes it; one that shares
-// its queue also until the queue, or another endpoint of it, is closed.
+// its queue also until the queue, or another endpoint of it, is closed. So is, on sockets,
+// one with a shared receive context, until that is closed.
 //
 // Implements: int fi_close(...)
 func (e *Endpoint) Close() error {
@@ -73,7 +74,7 @@ func (e *Endpoint) Close() error {
 			return err
 		}
 		// Whatever fails from here on, it is not closed twice.
-		e.severed = true
+		e.severed, e.hungUp = true, false
 		for _, q := range e.queues() {
 			q.outlives()
 		}

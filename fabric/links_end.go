@@ -14,7 +14,8 @@ import (
 // ended before, and libfabric has seen that. A scalable endpoint's belong to all of
 // its contexts: one that is closed stays open inside, where its operations come to
 // their end by themselves, until the endpoint is closed. If they do not, since a peer
-// is stopped say, the connections are ended.
+// is stopped say, the connections are ended. So does an endpoint with a shared receive
+// context, until that is closed.
 
 const (
 	// patienceWithPeers is how long operations of a context may take to end by themselves.
@@ -32,7 +33,7 @@ const (
 // disconnect leaves nothing under way at an endpoint that is to be closed.
 func (e *Endpoint) disconnect() {
 	whole := e.connection.part == wholeEndpoint || e.connection.part == sharingReceive
-	if core(e.provider) != "sockets" || e.turn == nil || e.severed || !whole {
+	if core(e.provider) != "sockets" || e.turn == nil || e.severed && !e.hungUp || !whole {
 		return
 	}
 	if e.Info().Endpoint() == Connected || !disconnectAll(e.raw) {
@@ -46,21 +47,11 @@ func (e *Endpoint) disconnect() {
 
 // hangUp ends the connections that came into the set that the endpoint was made with. What
 // the thread holds for them is in the receive context, which it forgets when an endpoint
-// with a context of its own is closed. With a shared one it goes on with it, and with the
-// connection, which is freed. To wait for a shorter time there, somebody would have to know
-// that nothing in the shared context is of these connections any more. Only its thread does:
-// what it holds is not in flight for the program, and no descriptor or count shows it. Nor
-// can the context be closed before, which the thread would forget it with: libfabric refuses
-// that while an endpoint is bound to it, and others may be.
+// with a context of its own is closed, and goes on with if the context is a shared one.
 func (e *Endpoint) hangUp() {
-	if e.links == nil {
-		return
+	if e.links != nil {
+		e.links.cutAll(time.Now().Add(patienceWithAnswer))
 	}
-	patience := patienceWithAnswer
-	if e.connection.part == sharingReceive {
-		patience = patienceWithThread
-	}
-	e.links.cutAll(time.Now().Add(patience))
 }
 
 // disconnectAll ends the connections of an endpoint that is to be closed, and has it
@@ -172,6 +163,34 @@ func (s *ScalableEndpoint) endOutlived() error {
 	var all error
 	for _, e := range outlived {
 		all = errors.Join(all, e.releaseOutlived())
+	}
+	return all
+}
+
+// outlivedByShared has an endpoint stay open inside until the shared context is closed that it
+// receives into. What came for it is in the context, whole or in part, and says which endpoint
+// it is of: a receive that finds it there looks into that.
+func (e *Endpoint) outlivedByShared(s *Endpoint) {
+	e.hold = func() bool {
+		e.disconnect()
+		e.abandon()
+		s.mu.Lock()
+		s.sharers = append(s.sharers, e)
+		s.mu.Unlock()
+		return true
+	}
+}
+
+// endSharers ends the endpoints that a shared context had stay open inside, and with the last
+// of them the context, which is closed already.
+func (e *Endpoint) endSharers() error {
+	e.mu.Lock()
+	sharers := e.sharers
+	e.sharers = nil
+	e.mu.Unlock()
+	var all error
+	for _, s := range sharers {
+		all = errors.Join(all, s.releaseOutlived())
 	}
 	return all
 }

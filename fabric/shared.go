@@ -95,6 +95,16 @@ type SharedReceive struct {
 	Context
 }
 
+// Close closes the context. ErrBusy says which endpoints still use it.
+//
+// Implements: int fi_close(...)
+func (s *SharedReceive) Close() error {
+	if err := s.part().Close(); err != nil {
+		return err
+	}
+	return s.part().endSharers()
+}
+
 // OpenSharedReceive opens a receive context to be shared by endpoints of the
 // info's kind. Those are opened with an info whose number of receive contexts is
 // [SharedContext], and have it in their Bindings, with q for Receive. It is

@@ -1,11 +1,15 @@
 package fabric_test
 
 import (
+	"bytes"
+	"os"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/weft-go/weft/fabric"
+	"github.com/weft-go/weft/internal/testprocess"
 )
 
 // Shared send contexts of sockets are refused, because they do not hold with
@@ -30,4 +34,86 @@ func TestSharedSend(t *testing.T) {
 		c.endpoint(t, sharing, fabric.Bindings{Vector: v, Events: c.events, SharedSend: stx})
 	}
 	require.ErrorIs(t, stx.Close(), fabric.ErrBusy)
+}
+
+// What has come for an endpoint into a shared context is there for who receives from that,
+// also after the endpoint is closed. What was freed is not what it was, so this is a process of
+// its own.
+func TestSharedReceiveOutlivesEndpoint(t *testing.T) {
+	const child = "WEFT_TEST_SHARED"
+	if os.Getenv(child) == "" {
+		command := testprocess.Command(t, os.Args[0], "-test.run=^TestSharedReceiveOutlivesEndpoint$", "-test.count=1", "-test.timeout=1m")
+		command.Env = append(os.Environ(), child+"=yes", "MALLOC_PERTURB_=165")
+		said, err := command.CombinedOutput()
+		require.NoError(t, err, "%s", said)
+		return
+	}
+	info := datagramsFor(t, "sockets", fabric.Messages|fabric.TaggedMessages)
+	sharing, err := info.WithContexts(1, fabric.SharedContext)
+	require.NoError(t, err)
+	c := openCorner(t, info)
+	pool := c.queue(t)
+	srx, err := c.domain.OpenSharedReceive(sharing, pool)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, srx.Close()) })
+	end, v := c.endpoint(t, sharing, fabric.Bindings{Events: c.events, Send: c.queue(t), Receive: pool, SharedReceive: srx})
+	from, _ := c.endpoint(t, info, fabric.Bindings{Events: c.events, Vector: v})
+	peer := insert(t, v, end.e)
+	text := bytes.Repeat([]byte{3}, 300_000)
+	receive := func(tag uint64, room int) (fabric.Completion, []byte) {
+		buf := make([]byte, room)
+		post := []fabric.Op{{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Tag: tag, Buf: buf, Context: tag}}
+		var got [1]fabric.Completion
+		n, err := srx.Turn(post, got[:], 0)
+		require.NoError(t, err)
+		require.Equal(t, fabric.Posted, post[0].Result)
+		for deadline := time.Now().Add(30 * time.Second); n == 0; {
+			require.True(t, time.Now().Before(deadline), "nothing comes")
+			n, err = srx.TurnWait(nil, got[:], 100)
+			require.NoError(t, err)
+		}
+		require.Equal(t, tag, got[0].Context)
+		return got[0], buf
+	}
+	for tag, length := range []int{len(text), 8, 300, 0} {
+		post := []fabric.Op{{Kind: fabric.OpTaggedSend, Peer: peer, Tag: uint64(tag), Buf: text[:length]}}
+		_, err := from.Turn(post, nil, 0)
+		require.NoError(t, err)
+		require.Equal(t, fabric.Posted, post[0].Result)
+	}
+	receive(3, 8) // what was sent before is there, too
+	require.NoError(t, end.e.Close())
+	got, buf := receive(0, len(text))
+	require.NoError(t, got.Err)
+	require.True(t, bytes.Equal(text, buf))
+	got, _ = receive(1, 8)
+	require.NoError(t, got.Err)
+	got, _ = receive(2, 8)
+	require.ErrorIs(t, got.Err, fabric.ErrTruncated)
+	require.Zero(t, pool.InFlight())
+
+	// In the middle of one, too, whose rest never comes.
+	for round := range 20 {
+		end, _ := c.endpoint(t, sharing, fabric.Bindings{Events: c.events, Vector: v, Send: c.queue(t), Receive: pool, SharedReceive: srx})
+		peer := insert(t, v, end.e)
+		post := []fabric.Op{{Kind: fabric.OpTaggedSend, Peer: peer, Tag: 4, Buf: text}}
+		_, err := from.Turn(post, nil, 0)
+		require.NoError(t, err)
+		require.Equal(t, fabric.Posted, post[0].Result)
+		var none [8]fabric.Completion
+		for range round {
+			_, err = from.TurnWait(nil, none[:], 0)
+			require.NoError(t, err)
+		}
+		require.NoError(t, end.e.Close())
+		post = []fabric.Op{{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Tag: 4, Buf: make([]byte, 8)}}
+		_, err = srx.Turn(post, none[:], 0)
+		require.NoError(t, err)
+		for range 20 {
+			_, err = srx.TurnWait(nil, none[:], 1)
+			require.NoError(t, err)
+			_, err = from.TurnWait(nil, none[:], 1)
+			require.NoError(t, err)
+		}
+	}
 }

@@ -11,7 +11,7 @@ import (
 // endpoint's address vector and die of SIGSEGV if none was bound: one that was
 // opened and never enabled gets one for that.
 func (e *Endpoint) closeRaw() cgo.Code {
-	if e.severed {
+	if e.severed && !e.hungUp {
 		return 0
 	}
 	missed := e.turn == nil && e.Info().Endpoint() == ReliableDatagram && !e.hasVector() &&
