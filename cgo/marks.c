@@ -37,8 +37,9 @@ struct marked {
 
 static struct copy *copies;
 static struct marked *closed;
-// It begins somewhere that other bytes are not taken for.
-static uint64_t numbers = UINT64_C(1) << 62;
+// They begin somewhere that other bytes are not taken for.
+#define FIRST_NUMBER (UINT64_C(1) << 62)
+static uint64_t numbers = FIRST_NUMBER;
 // From the context of a buffer to the number. 0: not known yet; -1: they differ.
 static ptrdiff_t to_number;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -69,14 +70,18 @@ static const void *own_of(const void *copy)
 	return ((const struct copy *)copy - 1)->own;
 }
 
-// learn learns from a buffer that is posted where that is.
+// learn learns from a buffer that is posted where that is. The context is what the buffer
+// is the end of.
 static void learn(const char *buf, const char *context)
 {
 	ptrdiff_t is = buf + PLACE - context;
 	ptrdiff_t was = __atomic_load_n(&to_number, __ATOMIC_RELAXED);
 
-	if (was != is && was != -1)
-		__atomic_store_n(&to_number, was ? -1 : is, __ATOMIC_RELAXED);
+	if (was == is || was == -1)
+		return;
+	if (was || is <= PLACE || is > 4 * PLACE)
+		is = -1;
+	__atomic_store_n(&to_number, is, __ATOMIC_RELAXED);
 }
 
 static ssize_t receive_by_connection(struct fid_ep *ep, void *buf, size_t len, void *desc,
@@ -123,7 +128,7 @@ int weft_came_by(const struct fid_ep *connection, const void *message)
 	if (!m->number || at <= 0)
 		return m->number != 0;
 	memcpy(&number, (const char *)message + at, sizeof number);
-	return number >= m->number;
+	return number < FIRST_NUMBER || number >= m->number;
 }
 
 static int close_connection(struct fid *fid)

@@ -2,7 +2,6 @@ package fabric
 
 import (
 	"errors"
-	"os"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -53,8 +52,8 @@ func (f *Fabric) OpenDomain(i *Info) (*Domain, error) {
 	if code != 0 {
 		return nil, fail("fi_domain", i.Provider(), int(code))
 	}
-	if fetchesOverConnections(i.Provider()) && os.Getenv(rxmBufferSize) == "" {
-		raw.MarkMessages()
+	if fetchesOverConnections(i.Provider()) {
+		markMessages(raw)
 	}
 	d := &Domain{fabric: f, info: i, raw: raw}
 	d.open("domain", i.Provider(), &f.handle)

@@ -22,6 +22,14 @@ const rxmBufferSize = "FI_OFI_RXM_BUFFER_SIZE"
 // fetchesOverConnections says of providers that messages are fetched.
 func fetchesOverConnections(provider string) bool { return strings.HasSuffix(provider, ";ofi_rxm") }
 
+// markMessages is for a domain of such a provider that was just opened. With FI_HOOK, what is in
+// there is the domain of ofi_rxm itself.
+func markMessages(d cgo.Domain) {
+	if os.Getenv(rxmBufferSize) == "" && os.Getenv("FI_HOOK") == "" {
+		d.MarkMessages()
+	}
+}
+
 // outliveSenders is for an endpoint of such a provider that has been enabled.
 func outliveSenders(e *Endpoint) {
 	e.raw.GuardFetches()
