@@ -193,7 +193,7 @@ static int open_connection(struct fid_domain *domain, struct fi_info *info,
 	const struct fi_ops_domain *own = own_of(domain->ops);
 	int ret = own->endpoint(domain, info, connection, context);
 
-	if (ret == 0)
+	if (ret == 0 && info && info->ep_attr && info->ep_attr->type == FI_EP_MSG)
 		mark(*connection);
 	return ret;
 }

@@ -122,10 +122,12 @@ static uint64_t more(const struct weft_turn *t, uint32_t i,
 	return FI_MORE | (is_receive(op) ? t->receive_flags : t->send_flags);
 }
 
-static void post_all(struct weft_turn *t)
+// post_all says whether some operation has ended without a completion in the queue.
+static int post_all(struct weft_turn *t)
 {
 	struct refusals refused;
 	uint32_t i;
+	int ended = 0;
 
 	refused.count = refused.receives = 0;
 	t->posted = 0;
@@ -145,7 +147,9 @@ static void post_all(struct weft_turn *t)
 			t->posted++;
 		else if (op->result == -FI_EAGAIN)
 			refuse(&refused, op);
+		ended |= op->result > 0;
 	}
+	return ended;
 }
 
 // slot_of returns the context of the operation, if it was posted in a turn. What
@@ -336,7 +340,8 @@ void weft_take_turn(uintptr_t address)
 		timed = 1;
 		t->until_timed = TIMED_EACH - 1;
 	}
-	post_all(t);
+	if (post_all(t))
+		spins = wait_ms = 0;
 	while (t->reaped < t->completion_limit && t->text_count < WEFT_TEXTS) {
 		uint32_t room = t->completion_limit - t->reaped;
 

@@ -3,6 +3,7 @@ package fabric
 import (
 	"strconv"
 	"syscall"
+	"unsafe"
 
 	"github.com/weft-go/weft/cgo"
 )
@@ -214,8 +215,7 @@ func (e *Endpoint) PostWhen(op *Op, when Trigger) (err error) {
 	if c.Slot != 0 {
 		q.slots.Trigger(int(uint32(c.Token)), when.Counter.raw, when.Threshold)
 	}
-	_, err = q.reap(t, 1, nil, 0, 0)
-	e.settle(op, c)
+	_, err = q.reap(t, e, unsafe.Slice(op, 1), nil, 0, 0)
 	if _, s := q.lookup(uint64(op.Token) &^ receiveToken); op.Result == Posted && s != nil {
 		s.trigger = when.Counter
 		when.Counter.awaited.Add(1)

@@ -53,13 +53,20 @@ func (e *Endpoint) Cancel(token Token) error {
 // On shm, some of it is put off: an endpoint that another of this process has
 // inserted stays open inside until that one is closed or removes it; one that shares
 // its queue also until the queue, or another endpoint of it, is closed. So is, on sockets,
-// one with a shared receive context, until that is closed.
+// one with a shared receive context, until that is closed or 32 others of it have been.
 //
 // Implements: int fi_close(...)
 func (e *Endpoint) Close() error {
 	if e.number == 0 {
 		return e.neverOpened()
 	}
+	if err := e.closeItself(); err != nil || e.shared == nil {
+		return err
+	}
+	return e.shared.endSharers(mostSharers)
+}
+
+func (e *Endpoint) closeItself() error {
 	// Queues that are closed already are those of an endpoint that is.
 	if readmit, err := excludeFrom(e.queues()...); err == nil {
 		defer readmit()

@@ -167,9 +167,13 @@ func (s *ScalableEndpoint) endOutlived() error {
 	return all
 }
 
+// mostSharers is how many endpoints a shared context has stay open inside. Each has up to four
+// descriptors and some 100 KB.
+const mostSharers = 32
+
 // outlivedByShared has an endpoint stay open inside until the shared context is closed that it
-// receives into. What came for it is in the context, whole or in part, and says which endpoint
-// it is of: a receive that finds it there looks into that.
+// receives into, or mostSharers others have been. What came for it is in the context, whole or
+// in part, and says which endpoint it is of: a receive that finds it there looks into that.
 func (e *Endpoint) outlivedByShared(s *Endpoint) {
 	e.hold = func() bool {
 		e.disconnect()
@@ -181,16 +185,27 @@ func (e *Endpoint) outlivedByShared(s *Endpoint) {
 	}
 }
 
-// endSharers ends the endpoints that a shared context had stay open inside, and with the last
-// of them the context, which is closed already.
-func (e *Endpoint) endSharers() error {
-	e.mu.Lock()
-	sharers := e.sharers
-	e.sharers = nil
-	e.mu.Unlock()
+// endSharers ends endpoints that a shared context had stay open inside, up to most, the oldest
+// first. The context, if it is closed, ends with the last of them. One that libfabric does not
+// close is tried again.
+func (e *Endpoint) endSharers(most int) error {
 	var all error
+	var left []*Endpoint
+	e.mu.Lock()
+	n := max(len(e.sharers)-most, 0)
+	sharers := e.sharers[:n:n]
+	e.sharers = e.sharers[n:]
+	e.mu.Unlock()
 	for _, s := range sharers {
-		all = errors.Join(all, s.releaseOutlived())
+		if err := s.releaseOutlived(); err != nil {
+			all = errors.Join(all, err)
+			left = append(left, s)
+		}
+	}
+	if len(left) > 0 {
+		e.mu.Lock()
+		e.sharers = append(left, e.sharers...)
+		e.mu.Unlock()
 	}
 	return all
 }

@@ -113,7 +113,7 @@ const (
 	// its own, without a message; if a message is longer than what is left, it is that
 	// one's, with ErrTruncated. Over ofi_rxm one that fails because its sender is gone
 	// takes its part of the buffer, which goes on; if less than OptionMinMultiReceive is
-	// left then, only Cancel gives the buffer back. On shm, and on efa of libfabric after 1.17, which would
+	// left then, it may take Cancel to have the buffer back. On shm, and on efa of libfabric after 1.17, which would
 	// write it beyond the buffer, the first message is the last one. The buffer is Op.Buf,
 	// which is not empty. For an OpTaggedReceive it is ErrNotSupported on an endpoint whose Info has no
 	// TaggedMultiReceiveBuffers, as before libfabric 2.0.

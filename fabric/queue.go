@@ -358,24 +358,38 @@ func (q *CompletionQueue) read(completions []Completion, spins, waitMS int) (int
 		return 0, err
 	}
 	defer q.leave()
-	return q.reap(q.reader, 0, completions, spins, waitMS)
+	return q.reap(q.reader, nil, nil, completions, spins, waitMS)
 }
 
-// reap takes a turn and fills in completions.
-func (q *CompletionQueue) reap(t *cgo.Turn, posts int, completions []Completion, spins, waitMS int) (int, error) {
+// reap takes a turn, with the posts of an endpoint if it is not nil, and fills in completions.
+func (q *CompletionQueue) reap(t *cgo.Turn, e *Endpoint, posts []Op, completions []Completion, spins, waitMS int) (int, error) {
 	filled := 0
 	if len(q.kept) > 0 {
-		filled = copy(completions, q.kept)
-		q.kept = q.kept[filled:]
+		filled = q.takeKept(completions)
 		spins, waitMS = 0, 0
 	}
 	room := min(len(completions)-filled, len(t.Completions))
 	var reaped int
 	var code cgo.Code
 	if waitMS > 0 {
-		reaped, code = q.wait(t, posts, room, min(bounded(spins), mostSpins), bounded(waitMS))
+		reaped, code = q.wait(t, len(posts), room, min(bounded(spins), mostSpins), bounded(waitMS))
 	} else {
-		reaped, code = t.Take(posts, room, min(bounded(spins), mostSpins), 0)
+		reaped, code = t.Take(len(posts), room, min(bounded(spins), mostSpins), 0)
+	}
+	// What has ended by being posted is before what the queue says of it.
+	before := len(q.kept)
+	for i := range posts {
+		e.settle(&posts[i], &t.Ops[i])
+	}
+	if len(q.kept) > before {
+		for i := range reaped {
+			var c Completion
+			if q.finish(t, &t.Completions[i], &c) {
+				q.kept = append(q.kept, c)
+			}
+		}
+		reaped = 0
+		filled += q.takeKept(completions[filled:])
 	}
 	for i := range reaped {
 		if q.finish(t, &t.Completions[i], &completions[filled]) {
@@ -383,6 +397,13 @@ func (q *CompletionQueue) reap(t *cgo.Turn, posts int, completions []Completion,
 		}
 	}
 	return filled, fail("fi_cq_read", q.provider, int(code))
+}
+
+// takeKept gives out what is kept.
+func (q *CompletionQueue) takeKept(completions []Completion) int {
+	n := copy(completions, q.kept)
+	q.kept = q.kept[n:]
+	return n
 }
 
 // bounded is what C takes for a count: to libfabric, a wait below 0 is one without

@@ -102,7 +102,7 @@ func (s *SharedReceive) Close() error {
 	if err := s.part().Close(); err != nil {
 		return err
 	}
-	return s.part().endSharers()
+	return s.part().endSharers(0)
 }
 
 // OpenSharedReceive opens a receive context to be shared by endpoints of the

@@ -110,10 +110,7 @@ func (e *Endpoint) takeTurn(posts []Op, completions []Completion, spins, waitMS 
 		n++
 	}
 	staging = false
-	reaped, err = first.reap(t, n, completions, spins, waitMS)
-	for i := range n {
-		e.settle(&posts[i], &t.Ops[i])
-	}
+	reaped, err = first.reap(t, e, posts[:n], completions, spins, waitMS)
 	for i := n; i < len(posts); i++ {
 		posts[i].Result, posts[i].Err = Refused, nil
 	}
@@ -123,7 +120,7 @@ func (e *Endpoint) takeTurn(posts []Op, completions []Completion, spins, waitMS 
 	// C has seen the buffers of injects by address only.
 	runtime.KeepAlive(posts)
 	if second != nil && second != first && reaped < len(completions) {
-		more, failure := second.reap(second.reader, 0, completions[reaped:], 0, 0)
+		more, failure := second.reap(second.reader, nil, nil, completions[reaped:], 0, 0)
 		reaped += more
 		if err == nil {
 			err = failure
