@@ -43,21 +43,21 @@ type Endpoint struct {
 	neighbour     neighbour
 	abandoned     bool              // its operations were given up
 	severed       bool              // closed in libfabric only
-	hungUp        bool              // severed for the program, and not closed in libfabric
 	spill         *waste            // where messages go that do not fit, or that nobody has received
 	awaited       bool              // something was deferred that has to do with it
 	scalable      *ScalableEndpoint // that a context is of, or nil
-	shared        *Endpoint         // the context that it receives into, or nil
-	sharers       []*Endpoint       // of such a context: those that are closed for the program only
 	links         *links            // of an endpoint of sockets, if they are known
 	arrivals      arrivals          // of an endpoint of tcp
 	injected      injected
-	// countsReceives are the counters that do.
-	countsReceives []*Counter
 	// sendFlags are those of operations that are posted without any.
 	sendFlags OpFlags
 	ownFlags  OpFlags                      // that weft itself gives an operation
 	atomics   atomic.Pointer[atomicLimits] // nil until there is an atomic operation
+
+	hungUp         bool        // severed for the program, and not closed in libfabric
+	shared         *Endpoint   // the context that it receives into, or nil
+	sharers        []*Endpoint // of such a context: those that are closed for the program only
+	countsReceives []*Counter  // those that are bound to it for that
 }
 
 // OpenEndpoint makes an endpoint of the domain's kind. It can be used after
