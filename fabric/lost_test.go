@@ -66,6 +66,40 @@ func end(t *testing.T, s, other *station) {
 	}
 }
 
+// What libfabric keeps of a message until somebody receives it stays as it is, however long
+// it is.
+func TestUnexpectedOfEveryLength(t *testing.T) {
+	for _, provider := range []string{"sockets", "tcp", "shm"} {
+		t.Run(provider, func(t *testing.T) {
+			info := strewInfo(t, provider)
+			f, d := partsOf(t, info)
+			from, to := openStation(t, f, d, info), openStation(t, f, d, info)
+			from.peer, to.peer = from.insert(t, to), to.insert(t, from)
+			random := rand.New(rand.NewPCG(1, 2))
+			text := make([]byte, 1200)
+			for i := range text {
+				text[i] = byte(random.Uint32())
+			}
+			const batch = 60
+			for first := 0; first < len(text); first += batch {
+				for n := first; n < first+batch; n++ {
+					from.must(t, to, fabric.Op{Kind: fabric.OpTaggedSend, Peer: from.peer, Tag: uint64(n), Buf: text[:n]})
+				}
+				arrive(t, from, to, fabric.Op{Kind: fabric.OpTaggedSend, Peer: from.peer, Tag: 1 << 20})
+				from.got = nil
+				for n := first; n < first+batch; n++ {
+					buf := make([]byte, n)
+					to.must(t, from, fabric.Op{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Tag: uint64(n), Buf: buf})
+					c := to.await(t, from)
+					require.NoError(t, c.Err)
+					require.Equal(t, n, c.Len)
+					require.True(t, bytes.Equal(text[:n], buf), "message of %d bytes", n)
+				}
+			}
+		})
+	}
+}
+
 // A receive that gets a message above 16 KiB whose sender is gone ends with an error, and
 // nothing else does, however it is received.
 func TestSenderOfLongMessageIsGone(t *testing.T) {
