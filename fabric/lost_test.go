@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
@@ -190,6 +192,27 @@ func TestSenderOfLongMessageIsGone(t *testing.T) {
 		require.True(t, bytes.Equal(text[:50_000], buf[c.Offset:c.Offset+c.Len]))
 		require.False(t, c.Released)
 		require.Zero(t, to.q.Strays())
+	})
+	t.Run("multi-receive without more room", func(t *testing.T) {
+		from, to := sides(t, info)
+		sendUnexpected(t, from, to, fabric.Op{Kind: fabric.OpSend, Buf: text[:100_000]})
+		end(t, from, to)
+		op := to.must(t, to, fabric.Op{Kind: fabric.OpReceive, Peer: fabric.AddressAny, Context: 5, Buf: make([]byte, 100_010), Flags: fabric.MultiReceive})
+		require.False(t, lost(t, to, to, 5).Released)
+		require.NoError(t, to.e.Cancel(op.Token)) // if libfabric has not given it back
+		require.True(t, to.await(t, to).Released)
+		nothing(t, to)
+	})
+	t.Run("awaited", func(t *testing.T) {
+		from, to := sides(t, info)
+		sendUnexpected(t, from, to, fabric.Op{Kind: fabric.OpTaggedSend, Tag: 3, Buf: text})
+		end(t, from, to)
+		// In the same call, however long that would wait.
+		var got [2]fabric.Completion
+		n, err := to.e.TurnWait([]fabric.Op{tagged}, got[:], math.MaxInt32)
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+		require.ErrorIs(t, got[0].Err, fabric.ErrUnreachable)
 	})
 	t.Run("whose place has another", func(t *testing.T) {
 		from, to := sides(t, info)

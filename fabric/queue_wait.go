@@ -36,6 +36,11 @@ func (q *CompletionQueue) wait(t *cgo.Turn, posts, room, spins, waitMS int) (rea
 			part = int((max(left, 0) + time.Millisecond - 1) / time.Millisecond)
 		}
 		reaped, code = t.Take(posts, room, spins, part)
+		for i := range posts {
+			if t.Ops[i].Result > 0 {
+				return reaped, code // it has ended, and the queue says nothing of it
+			}
+		}
 		posts, spins = 0, 0
 		if reaped > 0 || code != 0 || room == 0 || q.signaled.Swap(false) || !time.Now().Before(end) {
 			return reaped, code
