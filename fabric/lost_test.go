@@ -3,12 +3,11 @@ package fabric_test
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
-	"slices"
-	"strings"
+	"strconv"
+	"syscall"
 	"testing"
 	"time"
 
@@ -53,19 +52,31 @@ func end(t *testing.T, s, other *station) {
 	name, err := other.e.Name()
 	require.NoError(t, err)
 	require.NoError(t, s.e.Close())
-	port := fmt.Sprintf(":%04X ", binary.BigEndian.Uint16(name[2:]))
-	for deadline := time.Now().Add(30 * time.Second); ; other.turn(t, nil) {
+	port := int(binary.BigEndian.Uint16(name[2:]))
+	for deadline := time.Now().Add(30 * time.Second); connectedAt(t, port); other.turn(t, nil) {
 		require.True(t, time.Now().Before(deadline), "the connection stays open")
-		sockets, err := os.ReadFile("/proc/self/net/tcp")
+	}
+}
+
+// connectedAt says whether the process has a connection at the port.
+func connectedAt(t *testing.T, port int) bool {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	require.NoError(t, err)
+	for _, entry := range entries {
+		fd, err := strconv.Atoi(entry.Name())
 		require.NoError(t, err)
-		// CLOSE_WAIT
-		if !slices.ContainsFunc(strings.Split(string(sockets), "\n"), func(line string) bool {
-			fields := strings.Fields(line)
-			return len(fields) > 3 && strings.HasSuffix(fields[1]+" ", port) && fields[3] == "08"
-		}) {
-			return
+		at, err := syscall.Getsockname(fd)
+		if err != nil {
+			continue
+		}
+		own, ip := at.(*syscall.SockaddrInet4)
+		listens, err := syscall.GetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_ACCEPTCONN)
+		if ip && own.Port == port && err == nil && listens == 0 {
+			return true
 		}
 	}
+	return false
 }
 
 // What libfabric keeps of a message until somebody receives it stays as it is, however long
