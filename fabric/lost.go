@@ -38,8 +38,8 @@ func outliveSenders(e *Endpoint) {
 	}
 }
 
-// lose ends a receive that was just posted, and got a message whose sender is gone. One for several messages goes on,
-// and may have got several of those.
+// lose ends a receive that was just posted, and got a message whose sender is gone. One for
+// several messages goes on, and may have got several of those.
 func (e *Endpoint) lose(index uint32, messages int) {
 	q := e.receive
 	s := &q.table[index]

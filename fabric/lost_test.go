@@ -5,9 +5,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
-	"os"
-	"strconv"
-	"syscall"
+	"slices"
 	"testing"
 	"time"
 
@@ -53,30 +51,9 @@ func end(t *testing.T, s, other *station) {
 	require.NoError(t, err)
 	require.NoError(t, s.e.Close())
 	port := int(binary.BigEndian.Uint16(name[2:]))
-	for deadline := time.Now().Add(30 * time.Second); connectedAt(t, port); other.turn(t, nil) {
+	for deadline := time.Now().Add(30 * time.Second); slices.Contains(connectedPorts(t), port); other.turn(t, nil) {
 		require.True(t, time.Now().Before(deadline), "the connection stays open")
 	}
-}
-
-// connectedAt says whether the process has a connection at the port.
-func connectedAt(t *testing.T, port int) bool {
-	t.Helper()
-	entries, err := os.ReadDir("/proc/self/fd")
-	require.NoError(t, err)
-	for _, entry := range entries {
-		fd, err := strconv.Atoi(entry.Name())
-		require.NoError(t, err)
-		at, err := syscall.Getsockname(fd)
-		if err != nil {
-			continue
-		}
-		own, ip := at.(*syscall.SockaddrInet4)
-		listens, err := syscall.GetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_ACCEPTCONN)
-		if ip && own.Port == port && err == nil && listens == 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // What libfabric keeps of a message until somebody receives it stays as it is, however long

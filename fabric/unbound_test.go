@@ -79,7 +79,10 @@ func TestCloseEndsAcceptedConnections(t *testing.T) {
 }
 
 // sockets is how many of the process are IP's, and do not listen.
-func sockets(t *testing.T) (n int) {
+func sockets(t *testing.T) int { return len(connectedPorts(t)) }
+
+// connectedPorts are the ports here of the process's sockets of IP that do not listen.
+func connectedPorts(t *testing.T) (ports []int) {
 	t.Helper()
 	entries, err := os.ReadDir("/proc/self/fd")
 	require.NoError(t, err)
@@ -87,12 +90,12 @@ func sockets(t *testing.T) (n int) {
 		fd, err := strconv.Atoi(entry.Name())
 		require.NoError(t, err)
 		if at, err := syscall.Getsockname(fd); err == nil {
-			_, ip := at.(*syscall.SockaddrInet4)
+			own, ip := at.(*syscall.SockaddrInet4)
 			listens, err := syscall.GetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_ACCEPTCONN)
 			if ip && err == nil && listens == 0 {
-				n++
+				ports = append(ports, own.Port)
 			}
 		}
 	}
-	return n
+	return ports
 }
