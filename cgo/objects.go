@@ -3,6 +3,7 @@
 package cgo
 
 /*
+#include "reach.h"
 #include "shim.h"
 */
 import "C"
@@ -151,10 +152,10 @@ func (f Fabric) Close() Code { return codeOf(C.weft_close(&f.p.fid)) }
 func (d Domain) Close() Code { return codeOf(C.weft_close(&d.p.fid)) }
 
 // Close closes the endpoint (fi_close).
-func (e Endpoint) Close() Code { return codeOf(C.weft_close(&e.p.fid)) }
+func (e Endpoint) Close() Code { return codeOf(C.weft_reach_close(&e.p.fid)) }
 
 // Close closes the completion queue (fi_close).
-func (q CompletionQueue) Close() Code { return codeOf(C.weft_close(&q.p.fid)) }
+func (q CompletionQueue) Close() Code { return codeOf(C.weft_reach_close(&q.p.fid)) }
 
 // Close closes the address vector (fi_close).
 func (v AddressVector) Close() Code { return codeOf(C.weft_close(&v.p.fid)) }

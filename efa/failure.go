@@ -51,12 +51,12 @@ func (c *Conn) broke(err error) *ConnError {
 }
 
 // fatal says whether an error of a device as a whole is one: some tell in this way
-// that they could not answer a peer.
+// that they could not answer a peer, or that one asked for memory that it may not have.
 func fatal(err error) bool {
 	if several, ok := err.(interface{ Unwrap() []error }); ok {
 		return slices.ContainsFunc(several.Unwrap(), fatal)
 	}
-	return !errors.Is(failureKind(err), ErrPeerLost)
+	return !errors.Is(failureKind(err), ErrPeerLost) && !errors.Is(err, syscall.EACCES)
 }
 
 // mostStalled bounds what is remembered of peers that may never be dialed again.

@@ -400,7 +400,7 @@ func (r *Reactor) eventsOf(device fabric.Device) error {
 	r.stats.Crossings++
 	err := device.Errors()
 	if err != nil && !fatal(err) {
-		r.log.Warn("weft: device could not answer a peer", "error", err)
+		r.log.Warn("weft: device did not answer a peer", "error", err)
 		return nil
 	}
 	return err

@@ -96,3 +96,35 @@ func TestWrite(t *testing.T) {
 		require.Error(t, write(&RemoteWrite{Src: data, To: e.Remote}))
 	})
 }
+
+// A peer that asks for memory that it may not have ends nothing but that.
+func TestForbiddenWrite(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		if b.Provider != "efa" {
+			// Others end the connection, or say nothing.
+			return
+		}
+		from, to := b.connect(t, Config{RemoteMemory: true})
+		memory := make([]byte, 1000)
+		var e *Exposure
+		var err error
+		to.reactor.do(func() { e, err = Progress{to.reactor}.Expose(memory) })
+		require.NoError(t, err)
+		wrong := e.Remote
+		wrong.Key += 1000
+		for i := range 2 * eventsEvery {
+			w := RemoteWrite{Src: []byte("not yours"), To: wrong, Tell: true, Immediate: 1}
+			s := make(told, 1)
+			from.reactor.do(func() { err = Progress{from.reactor}.Write(from, &w, s) })
+			require.NoError(t, err)
+			// It has succeeded when it is on its way, where the device does not look.
+			_ = s.waitFor(t)
+			require.NoError(t, from.WriteMessage(deadline(t), message(1, i, 10)))
+			to.expect(t, 1, i, 1, 10)
+		}
+		require.Equal(t, make([]byte, len(memory)), memory)
+		to.reactor.do(func() { err = e.Close() })
+		require.NoError(t, err)
+		closeBoth(t, from, to)
+	})
+}

@@ -43,6 +43,11 @@ func TestParts(t *testing.T) {
 	runTest(t, "parts_test")
 }
 
+// What weft says of libibverbs without its headers is what they say.
+func TestLayouts(t *testing.T) {
+	runTest(t, "layout_test")
+}
+
 func TestWrongUseGetsTheErrorOfHardware(t *testing.T) {
 	runTest(t, "misuse_test")
 }

@@ -2,6 +2,7 @@ package fabric_test
 
 import (
 	"errors"
+	"syscall"
 
 	"github.com/stretchr/testify/require"
 
@@ -45,7 +46,8 @@ func (w *world) answer() {
 	for range 4 {
 		event, ok, err := q.Read()
 		var failed *fabric.ConnectionError
-		if !errors.As(err, &failed) {
+		// A peer may have asked for memory that it may not have.
+		if !errors.As(err, &failed) && !errors.Is(err, syscall.EACCES) {
 			require.NoError(w.t, err)
 		}
 		if !ok {

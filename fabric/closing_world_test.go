@@ -61,7 +61,6 @@ type (
 		d      *inDomain
 		remote fabric.Remote
 		memory []byte
-		aimed  bool // peers were told of it
 	}
 	anEndpoint struct {
 		*fabric.Endpoint
@@ -111,9 +110,6 @@ func (w *world) name(it any) string {
 
 // closeOne closes something, if it can be.
 func (w *world) closeOne(n *node) bool {
-	if r, ok := n.it.(*aRegion); ok && w.mustStay(r) {
-		return false
-	}
 	w.say("close %s", n.name)
 	err := n.close()
 	if err != nil {

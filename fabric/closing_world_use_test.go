@@ -76,7 +76,7 @@ func (w *world) operation(e *anEndpoint) fabric.Op {
 	}
 	switch op.Kind {
 	case fabric.OpRead, fabric.OpWrite, fabric.OpWriteInject:
-		op.Remote = w.aim(e, op.Peer)
+		op.Remote = w.aim(e)
 		op.Buf = op.Buf[:min(len(op.Buf), 64<<10)]
 	}
 	return op
@@ -94,27 +94,7 @@ func (w *world) provide(e *anEndpoint, op *fabric.Op, size int) {
 
 // aim is memory of a peer. Mostly it is none of it, but of an endpoint in the same
 // domain, and so stands for memory with a wrong key.
-func (w *world) aim(e *anEndpoint, peer fabric.Address) fabric.Remote {
-	d := e.d
-	if w.diesOfWrongKeys(e) {
-		d = e.v.of[peer].d
-	}
-	r := w.region(d)
-	r.aimed = true
-	return r.remote
-}
-
-// diesOfWrongKeys says of efa that a peer's access with a wrong key, or to a region that
-// is closed meanwhile, ends the process, which nothing can be done about
-// (docs/PROVIDERS.md). So accesses are to memory of the peer there, which is not closed
-// before the endpoints of its domain.
-func (w *world) diesOfWrongKeys(e *anEndpoint) bool { return e.Info().Provider() == "efa" }
-
-// mustStay says of a region that a peer may be on its way to it.
-func (w *world) mustStay(r *aRegion) bool {
-	_, reached := one(w, func(e *anEndpoint) bool { return e.d == r.d && w.diesOfWrongKeys(e) })
-	return r.aimed && reached
-}
+func (w *world) aim(e *anEndpoint) fabric.Remote { return w.region(e.d).remote }
 
 // turn takes a turn for which nobody cares, but for how errors are.
 func (w *world) turn(x turner, posts ...fabric.Op) []fabric.Completion {

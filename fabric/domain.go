@@ -14,10 +14,12 @@ import (
 // goroutine at a time, together with everything that was opened in it.
 type Domain struct {
 	handle
-	fabric *Fabric
-	info   *Info
-	raw    cgo.Domain
-	keys   atomic.Uint64
+	fabric    *Fabric
+	info      *Info
+	raw       cgo.Domain
+	reach     cgo.Reach // of efa, as are the next
+	lingering lingering
+	keys      atomic.Uint64
 
 	// events is the queue of BindEvents, which binding guards.
 	binding sync.Mutex
@@ -55,7 +57,12 @@ func (f *Fabric) OpenDomain(i *Info) (*Domain, error) {
 	if fetchesOverConnections(i.Provider()) {
 		markMessages(raw)
 	}
-	d := &Domain{fabric: f, info: i, raw: raw}
+	reach, ok := openReach(i)
+	if !ok {
+		inTurn(raw.Close)
+		return nil, fail("fi_domain", i.Provider(), int(syscall.ENOMEM))
+	}
+	d := &Domain{fabric: f, info: i, raw: raw, reach: reach}
 	d.open("domain", i.Provider(), &f.handle)
 	endedArenas.opened(d)
 	return d, nil
@@ -124,10 +131,14 @@ func (d *Domain) eventQueue() *EventQueue {
 // Implements: int fi_close(...)
 func (d *Domain) Close() error {
 	err := d.close(func() error {
+		d.lingering.end()
 		if err := fail("fi_close of domain", d.provider, int(inTurn(d.raw.Close))); err != nil {
 			return err
 		}
 		d.deferred.release()
+		if d.reach != (cgo.Reach{}) {
+			d.reach.Free()
+		}
 		endedArenas.closed(d)
 		return nil
 	})

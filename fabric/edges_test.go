@@ -340,8 +340,6 @@ func TestWrongKeyOfOne(t *testing.T) {
 				case "efa":
 					if kind != fabric.OpRead {
 						testenv.Need(t, "errors of a remote "+kind.String()+" on efa", errors.New("without FI_DELIVERY_COMPLETE it has succeeded when it is on its way"))
-					} else if fabric.LibraryVersion().Major < 2 {
-						testenv.Need(t, "errors of a remote read on efa", errors.New("the domain cannot be closed any more"))
 					}
 				}
 				clear(memory)

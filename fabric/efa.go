@@ -63,7 +63,7 @@ func (e *Endpoint) configure(config PortConfig) error {
 
 // readsByDevice says that the device reads memory of peers. Where the provider of efa
 // does it, by messages that ask for it, one for memory that is not registered any more
-// ends the process of whoever is asked; and the message itself would have come as fast.
+// is never answered; and the message itself would have come as fast.
 func (e *Endpoint) readsByDevice() (bool, error) {
 	if LibraryVersion().Major < 2 {
 		// Before it knows what the peer can do, libfabric 1.17 has the provider read.

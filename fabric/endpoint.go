@@ -36,19 +36,22 @@ type Endpoint struct {
 	singly     bool // a MultiReceive takes one message
 	// confirmsEarly: what was delivered may be complete before the device is done with it.
 	confirmsEarly bool
-	fetching      fetching
-	connection    connection
-	groups        []*Group
-	joins         int // of groups, ever
-	neighbour     neighbour
-	abandoned     bool              // its operations were given up
-	severed       bool              // closed in libfabric only
-	spill         *waste            // where messages go that do not fit, or that nobody has received
-	awaited       bool              // something was deferred that has to do with it
-	scalable      *ScalableEndpoint // that a context is of, or nil
-	links         *links            // of an endpoint of sockets, if they are known
-	arrivals      arrivals          // of an endpoint of tcp
-	injected      injected
+	forgetsReads  bool // that fail, and so never their memory
+	// sendsLongWrites: to have peers read them ends those.
+	sendsLongWrites bool
+	fetching        fetching
+	connection      connection
+	groups          []*Group
+	joins           int // of groups, ever
+	neighbour       neighbour
+	abandoned       bool              // its operations were given up
+	severed         bool              // closed in libfabric only
+	spill           *waste            // where messages go that do not fit, or that nobody has received
+	awaited         bool              // something was deferred that has to do with it
+	scalable        *ScalableEndpoint // that a context is of, or nil
+	links           *links            // of an endpoint of sockets, if they are known
+	arrivals        arrivals          // of an endpoint of tcp
+	injected        injected
 	// sendFlags are those of operations that are posted without any.
 	sendFlags OpFlags
 	ownFlags  OpFlags                      // that weft itself gives an operation
@@ -85,6 +88,7 @@ func (e *Endpoint) activate(send, receive *CompletionQueue) error {
 			return err
 		}
 	}
+	guardReach(e, send, receive)
 	var code cgo.Code
 	e.arrivals = arrivalsIn(e, []*CompletionQueue{send, receive}, func() { code = e.raw.Enable() })
 	if code != 0 {
@@ -107,6 +111,7 @@ func (e *Endpoint) activate(send, receive *CompletionQueue) error {
 	e.registered = registered(e.Info())
 	e.singly = singly(e.Info())
 	e.confirmsEarly = confirmsEarly(e.Info())
+	e.forgetsReads = forgetsReads(e.Info())
 	if err := e.fetching.begin(e); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/weft-go/weft/cgo"
@@ -80,7 +81,8 @@ func (f *Fabric) OpenEventQueue() (*EventQueue, error) {
 
 // Read takes one event and says whether there was one. An error event comes as
 // an error with ok true: a *ConnectionError if it is about an endpoint, else an
-// *Error. With ok false, the error is about reading. It does not block, and does
+// *Error, of which syscall.EACCES says that a peer asked for memory that it may not
+// have (efa). With ok false, the error is about reading. It does not block, and does
 // not allocate where there is nothing.
 //
 // Implements: ssize_t fi_eq_read(...), fi_eq_readerr(...)
@@ -214,6 +216,9 @@ func (q *EventQueue) next() (p pendingEvent, ok bool, err error) {
 	group, _ := p.owner.(*Group)
 	if b.Err() != 0 {
 		e := &Error{Op: "event", Provider: q.provider, Errno: failedAs(q.provider, Errno(b.Err()), b.ProviderErrno()), Detail: b.Text()}
+		if saysForbidden(e, b.ProviderErrno()) {
+			e.Errno, e.Detail = Errno(syscall.EACCES), forbidden
+		}
 		p.err = e
 		if group != nil {
 			group.settle(e)

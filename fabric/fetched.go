@@ -108,17 +108,17 @@ func (f *fetching) describe(e *Endpoint, op *Op, c *cgo.Op, x *cgo.Extra, s *slo
 			// The program's own: it says of which device the memory is.
 		case kind.receive || length <= f.longer:
 			*d = f.into
-		case !s.fetched.add(e.domain, buffers[i], d):
+		case !s.fetched.add(e.domain, buffers[i], d, cgo.AccessSend):
 			return false
 		}
 	}
 	return true
 }
 
-// add registers memory that is sent.
-func (f *fetched) add(d *Domain, memory cgo.Vector, descriptor *uintptr) bool {
+// add registers memory for an operation.
+func (f *fetched) add(d *Domain, memory cgo.Vector, descriptor *uintptr, access uint64) bool {
 	r := &f.regions[f.count]
-	if d.registerAt(r, memory.Base, memory.Len, cgo.AccessSend) != 0 {
+	if d.registerAt(r, memory.Base, memory.Len, access) != 0 {
 		return false
 	}
 	*descriptor = r.Descriptor()

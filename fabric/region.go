@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"strconv"
 	"sync"
+	"syscall"
 	"unsafe"
 
 	"github.com/weft-go/weft/cgo"
@@ -20,6 +21,7 @@ type Region struct {
 	raw        cgo.Region
 	descriptor Descriptor
 	ofDevice   bool
+	exposed    bool // the domain's reach has it
 	domain     *Domain
 	modes      cgo.RegionModes
 	access     Access
@@ -210,6 +212,10 @@ func (r *Region) register(c RegionConfig, op string, call func(key uint64) (cgo.
 	if code != 0 {
 		return fail(op, d.provider, int(code))
 	}
+	if !r.expose() {
+		r.raw.Close()
+		return fail(op, d.provider, int(syscall.ENOMEM))
+	}
 	// In these modes a region is bound first and then enabled.
 	r.enabled = !r.modes.Endpoint && (!r.modes.RemoteEvents || c.Flags&RegionEvents == 0)
 	raw := r.raw.Descriptor()
@@ -251,7 +257,8 @@ func (r *Region) Len() uint64 { return r.length }
 // closed at once behind those. Calls of the endpoints and queues of the domain wait
 // meanwhile, and one that waits for completions is ended.
 //
-// A peer's write that is coming when the region is closed may still come, to its end.
+// A peer's write that is coming when the region is closed may still come, to its end; on efa
+// the memory may stay pinned, until the domain is closed or 64 other such regions were.
 // Memory that peers write to is for nothing else until they have said that they are done,
 // or the endpoints are closed that they reach it by.
 //
@@ -262,15 +269,20 @@ func (r *Region) Close() error {
 		table := &r.domain.descriptors
 		raw := table.bar(r.descriptor)
 		err := r.inFlight()
+		lingers := false
 		if err == nil {
-			err = fail("fi_close of region", r.provider, int(r.raw.Close()))
+			var code cgo.Code
+			code, lingers = r.closeExposed()
+			err = fail("fi_close of region", r.provider, int(code))
 		}
 		if err != nil {
 			table.admit(r.descriptor, raw)
 			return err
 		}
 		table.remove(r.descriptor)
-		r.pinner.Unpin()
+		if !lingers {
+			r.pinner.Unpin()
+		}
 		return nil
 	})
 }

@@ -78,6 +78,9 @@ func (e *Endpoint) stage(op *Op, c *cgo.Op, x *cgo.Extra) bool {
 	if e.confirmsEarly && !kind.receive {
 		e.withhold(op, c, x)
 	}
+	if e.sendsLongWrites && op.Kind == OpWrite {
+		e.withholdLong(c, x)
+	}
 	room := noLimit
 	if spills {
 		room = e.addSpill(c, x)
@@ -103,6 +106,9 @@ func (e *Endpoint) stage(op *Op, c *cgo.Op, x *cgo.Extra) bool {
 			index, token = q.take(e, op)
 			q.table[index].room = room
 			c.Slot, c.Token = q.slots.Address(int(index)), uint64(token)
+		}
+		if e.forgetsReads && op.Kind == OpRead {
+			e.describeRead(c, x, &q.table[index])
 		}
 		if e.fetching.on && !e.fetching.describe(e, op, c, x, &q.table[index]) {
 			return true

@@ -48,6 +48,7 @@ type station struct {
 	e      *fabric.Endpoint
 	q      *fabric.CompletionQueue
 	v      *fabric.AddressVector
+	events *fabric.EventQueue
 	peer   fabric.Address
 	got    []fabric.Completion
 }
@@ -60,13 +61,12 @@ func openStation(t *testing.T, f *fabric.Fabric, d *fabric.Domain, info *fabric.
 // stationAt opens a station that shares a queue, unless it is nil.
 func stationAt(t *testing.T, f *fabric.Fabric, d *fabric.Domain, info *fabric.Info, q *fabric.CompletionQueue) *station {
 	t.Helper()
-	s := &station{info: info, domain: d, q: q}
-	ev := eventsOf(t, f)
+	s := &station{info: info, domain: d, q: q, events: eventsOf(t, f)}
 	if q == nil {
 		s.q = queueOf(t, d, 512)
 	}
 	s.v, s.e = vectorOf(t, d), endpointOf(t, d)
-	require.NoError(t, s.e.Enable(s.v, s.q, ev))
+	require.NoError(t, s.e.Enable(s.v, s.q, s.events))
 	return s
 }
 

@@ -1,0 +1,172 @@
+package fabric_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weft-go/weft/fabric"
+)
+
+// accesses are all ways in which the provider of efa asks its peer's for memory.
+func accesses() map[string]fabric.Op {
+	sum := func() *fabric.Atomic { return &fabric.Atomic{Type: fabric.Uint64, Operation: fabric.Sum} }
+	ones := func(n int) []byte { return bytes.Repeat([]byte{1}, n) }
+	fetching := func() *fabric.Atomic {
+		return &fabric.Atomic{Type: fabric.Uint64, Operation: fabric.Sum, Result: make([]byte, 8)}
+	}
+	comparing := &fabric.Atomic{Type: fabric.Uint64, Operation: fabric.CompareSwap, Result: make([]byte, 8), Compare: make([]byte, 8)}
+	return map[string]fabric.Op{
+		"write":                {Kind: fabric.OpWrite, Buf: ones(8)},
+		"inject":               {Kind: fabric.OpWriteInject, Buf: ones(8)},
+		"delivered write":      {Kind: fabric.OpWrite, Buf: ones(8), Flags: fabric.DeliveryComplete},
+		"write with data":      {Kind: fabric.OpWrite, Buf: ones(8), Flags: fabric.Immediate, Immediate: 7},
+		"long write":           {Kind: fabric.OpWrite, Buf: ones(longAccess)},
+		"long delivered write": {Kind: fabric.OpWrite, Buf: ones(longAccess), Flags: fabric.DeliveryComplete},
+		"read":                 {Kind: fabric.OpRead, Buf: make([]byte, 8)},
+		"long read":            {Kind: fabric.OpRead, Buf: make([]byte, longAccess)},
+		"atomic":               {Kind: fabric.OpAtomic, Buf: ones(8), Atomic: sum()},
+		"delivered atomic":     {Kind: fabric.OpAtomic, Buf: ones(8), Atomic: sum(), Flags: fabric.DeliveryComplete},
+		"atomic inject":        {Kind: fabric.OpAtomicInject, Buf: ones(8), Atomic: sum()},
+		"fetching atomic":      {Kind: fabric.OpFetch, Buf: ones(8), Atomic: fetching()},
+		"comparing atomic":     {Kind: fabric.OpCompare, Buf: ones(8), Atomic: comparing},
+	}
+}
+
+// longAccess is what takes many packets.
+const longAccess = 100_000
+
+// asksPeer says whether the provider has the peer's do an access, and not the device.
+func (s *station) asksPeer(t *testing.T, op *fabric.Op) bool {
+	t.Helper()
+	option := fabric.OptionEFAEmulatedRead
+	switch {
+	case op.Atomic != nil:
+		return true
+	case op.Kind != fabric.OpRead:
+		option = fabric.OptionEFAEmulatedWrite
+	case fabric.LibraryVersion().Major < 2:
+		return os.Getenv("WEFT_EFA_RDMA") == "none"
+	}
+	if fabric.LibraryVersion().Major < 2 {
+		return true
+	}
+	yes, err := s.e.BoolOption(option)
+	require.NoError(t, err)
+	return yes
+}
+
+// Whatever a peer asks for that it may not have, its target goes on as before, has what it
+// had, and hears of it, or the peer does. Of atomic operations nobody hears.
+func TestForbiddenAccess(t *testing.T) {
+	onEFA(t, func(t *testing.T) {
+		forbidden := map[string]struct {
+			access fabric.Access
+			change func(*fabric.Remote)
+		}{
+			"wrong key":      {fabric.AccessAll, func(r *fabric.Remote) { r.Key += 1000 }},
+			"beyond the end": {fabric.AccessAll, func(r *fabric.Remote) { r.Address += 2 * longAccess }},
+			"before":         {fabric.AccessAll, func(r *fabric.Remote) { r.Address-- }},
+			"last address":   {fabric.AccessAll, func(r *fabric.Remote) { r.Address = ^uint64(7) }},
+			"no rights":      {fabric.AccessMessages, func(*fabric.Remote) {}},
+		}
+		some, _ := stations(t, "efa", fabric.Messages|fabric.RemoteMemory|fabric.Atomics)
+		for name, f := range forbidden {
+			for kind, op := range accesses() {
+				asks := some.asksPeer(t, &op)
+				if !asks && (name == "no rights" || op.Kind == fabric.OpWriteInject) {
+					// The device knows keys and lengths, and nobody hears of an inject.
+					continue
+				}
+				t.Run(name+"/"+kind, func(t *testing.T) {
+					a, b := stations(t, "efa", fabric.Messages|fabric.RemoteMemory|fabric.Atomics)
+					memory := make([]byte, longAccess)
+					region, err := b.domain.RegisterMemory(fabric.RegionConfig{Access: f.access}, memory)
+					require.NoError(t, err)
+					t.Cleanup(func() { require.NoError(t, region.Close()) })
+					op.Peer, op.Context = a.peer, 1
+					op.Remote, err = region.RemoteOf(memory)
+					require.NoError(t, err)
+					f.change(&op.Remote)
+					_ = a.goesOn(t, b)
+					a.must(t, b, op)
+					failure := a.goesOn(t, b)
+					if asks {
+						require.Equal(t, make([]byte, len(memory)), memory)
+					}
+					if op.Atomic != nil {
+						return
+					}
+					require.Eventually(t, func() bool {
+						_, _, err = b.events.Read()
+						a.turn(t, nil)
+						b.turn(t, nil)
+						for _, c := range a.got {
+							failure = errors.Join(failure, c.Err)
+						}
+						return err != nil || failure != nil
+					}, 30*time.Second, time.Millisecond)
+					if failure == nil {
+						require.ErrorIs(t, err, syscall.EACCES)
+						require.ErrorContains(t, err, "a peer asked for memory that it may not have")
+					}
+				})
+			}
+		}
+	})
+}
+
+// goesOn has a message sent and received, and returns the failure of what else has
+// completed meanwhile.
+func (s *station) goesOn(t *testing.T, other *station) (failure error) {
+	t.Helper()
+	got := make([]byte, 8)
+	other.must(t, s, fabric.Op{Kind: fabric.OpReceive, Peer: fabric.AddressAny, Buf: got, Context: 99})
+	s.must(t, other, fabric.Op{Kind: fabric.OpSend, Peer: s.peer, Buf: []byte("messages"), Context: 98})
+	for side, context := range map[*station]uint64{s: 98, other: 99} {
+		peer := s
+		if side == s {
+			peer = other
+		}
+		for {
+			c := side.await(t, peer)
+			if c.Context == context {
+				require.NoError(t, c.Err)
+				break
+			}
+			failure = errors.Join(failure, c.Err)
+		}
+	}
+	require.Equal(t, "messages", string(got))
+	return failure
+}
+
+// Accesses that are on their way when their region is closed are those of nobody.
+func TestRegionClosedUnderAccess(t *testing.T) {
+	onEFA(t, func(t *testing.T) {
+		for kind, op := range accesses() {
+			t.Run(kind, func(t *testing.T) {
+				a, b := stations(t, "efa", fabric.Messages|fabric.RemoteMemory|fabric.Atomics)
+				memory := make([]byte, longAccess)
+				for range 5 {
+					region, err := b.domain.RegisterMemory(fabric.RegionConfig{Access: fabric.AccessAll}, memory)
+					require.NoError(t, err)
+					op.Peer, op.Context = a.peer, 1
+					op.Remote, err = region.RemoteOf(memory)
+					require.NoError(t, err)
+					_ = a.goesOn(t, b)
+					for range 4 {
+						a.must(t, a, op)
+					}
+					require.NoError(t, region.Close())
+					_ = a.goesOn(t, b)
+				}
+			})
+		}
+	})
+}
