@@ -219,8 +219,11 @@ func ParseChoice(text string) (Choice, error) {
 }
 
 func checkAlgorithm(kind schedule.Collective, a schedule.Algorithm) error {
+	if !schedule.Known(kind) {
+		return &ArgumentError{"collective", strconv.Itoa(int(kind)), fmt.Sprintf("one of %v", schedule.Collectives())}
+	}
 	always := a == schedule.Default || a == schedule.Provider
-	if schedule.Has(kind, a) || always && schedule.Known(kind) {
+	if schedule.Has(kind, a) || always {
 		return nil
 	}
 	return &ArgumentError{"algorithm", a.String(), fmt.Sprintf("one of %v, for %v", schedule.Algorithms(kind), kind)}

@@ -36,6 +36,7 @@ func TestConfig(t *testing.T) {
 		{list: "allreduce/3/1", fault: `COLLECTIVE/RANKS/BYTES=ALGORITHM (`},
 		{list: "bcast/3/1=ring", fault: "ring, want one of [tree scatter-allgather], for bcast"},
 		{given: Config{Choices: []Choice{{schedule.CollectiveBarrier, 0, 0, schedule.Ring}}}, fault: "want one of [dissemination]"},
+		{given: Config{Choices: []Choice{{}}}, fault: "collective 0, want one of [barrier"},
 		{list: "fan-out=4", fault: `"fan-out", want fanout, cache-pages, chunk, or a collective`},
 		{list: "fanout", fault: `"fanout", want fanout=NUMBER`},
 		{list: "fanout=two", fault: `"fanout=two", want fanout=NUMBER`},

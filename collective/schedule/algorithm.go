@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -121,7 +122,7 @@ func nameOf(names []string, i int, unknown string) string {
 	if i < len(names) && names[i] != "" {
 		return names[i]
 	}
-	return unknown
+	return unknown + " " + strconv.Itoa(i)
 }
 
 // Collectives returns all collectives.

@@ -96,7 +96,7 @@ func TestAlgorithmErrors(t *testing.T) {
 	_, err = schedule.Allreduce(0, 2, 1, schedule.Options{Algorithm: schedule.Ring, Commutative: true})
 	require.NoError(t, err)
 	_, err = schedule.ReduceTo(0, 2, 0, 1, schedule.Options{Algorithm: 200})
-	require.EqualError(t, err, "schedule: reduce by unknown algorithm, want tree or binomial")
+	require.EqualError(t, err, "schedule: reduce by unknown algorithm 200, want tree or binomial")
 	_, err = schedule.Alltoallv(0, schedule.Blocks{Counts: []int{1}}, schedule.Blocks{Counts: []int{1}}, []int{0}, schedule.Options{Algorithm: schedule.Bruck})
 	require.EqualError(t, err, "schedule: alltoall by bruck, want pairwise, as counts differ")
 }
@@ -157,7 +157,7 @@ func TestNames(t *testing.T) {
 	_, err = schedule.ParseCollective("")
 	require.ErrorAs(t, err, &name)
 	require.EqualError(t, err, `schedule: "", want one of barrier, bcast, reduce, allreduce, gather, scatter, allgather, reduce-scatter, alltoall`)
-	require.Equal(t, "unknown collective", schedule.Collective(100).String())
+	require.Equal(t, "unknown collective 100", schedule.Collective(100).String())
 	require.Equal(t, "put", schedule.Put.String())
 	require.Equal(t, "unknown action", schedule.Action(100).String())
 	require.Equal(t, "scratch", schedule.Scratch.String())
