@@ -85,18 +85,25 @@ func (r *Region) closeExposed() (code cgo.Code, lingers bool) {
 
 // lingering are regions that are closed, and that libfabric has all the same.
 type lingering struct {
-	mu   sync.Mutex
-	list []*Region
+	mu    sync.Mutex
+	list  []*Region
+	bytes uint64
 }
 
-// mostLingering bounds them. What was begun in one that was closed so many of them ago is over.
-const mostLingering = 64
+// mostLingering and mostLingeringBytes bound them, but for the last. What was begun in one that
+// was closed so many others ago is over.
+const (
+	mostLingering      = 64
+	mostLingeringBytes = 256 << 20
+)
 
 func (l *lingering) add(r *Region) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.list = append(l.list, r)
-	if len(l.list) > mostLingering {
+	l.bytes += r.length
+	for len(l.list) > 1 && (len(l.list) > mostLingering || l.bytes > mostLingeringBytes) {
+		l.bytes -= l.list[0].length
 		l.list[0].endLingering()
 		l.list = slices.Delete(l.list, 0, 1)
 	}
@@ -109,7 +116,7 @@ func (l *lingering) end() {
 	for _, r := range l.list {
 		r.endLingering()
 	}
-	l.list = nil
+	l.list, l.bytes = nil, 0
 }
 
 func (r *Region) endLingering() {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"runtime"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -168,5 +170,32 @@ func TestRegionClosedUnderAccess(t *testing.T) {
 				}
 			})
 		}
+	})
+}
+
+// Memory of closed regions that accesses may go on in is kept, but not much of it.
+func TestMemoryOfLingeringRegions(t *testing.T) {
+	onEFA(t, func(t *testing.T) {
+		a, b := stations(t, "efa", fabric.Messages|fabric.RemoteMemory)
+		const count, kept = 200, 64
+		var freed atomic.Int32
+		for i := range count {
+			memory := new([longAccess]byte)
+			runtime.SetFinalizer(memory, func(*[longAccess]byte) { freed.Add(1) })
+			region, err := b.domain.RegisterMemory(fabric.RegionConfig{Access: fabric.AccessAll}, memory[:])
+			require.NoError(t, err)
+			op := fabric.Op{Kind: fabric.OpWrite, Peer: a.peer, Buf: make([]byte, longAccess), Flags: fabric.DeliveryComplete}
+			op.Buf[i] = 1
+			op.Remote, err = region.RemoteOf(memory[:])
+			require.NoError(t, err)
+			a.must(t, b, op)
+			require.NoError(t, a.await(t, b).Err)
+			require.Equal(t, op.Buf, memory[:])
+			require.NoError(t, region.Close())
+		}
+		require.Eventually(t, func() bool {
+			runtime.GC()
+			return freed.Load() >= count-kept-1
+		}, time.Minute, time.Millisecond)
 	})
 }
