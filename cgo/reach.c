@@ -23,7 +23,10 @@ struct region {
 	uint64_t key;
 	uint64_t base, length;
 	uint64_t access;
-	int begun; // a long access, which goes on in packets that do not say of what they are
+	// An access that goes on in packets that do not say of what they are, or may wait for
+	// others in libfabric.
+	int begun;
+	struct region *same; // key: where registrations are cached
 };
 
 struct weft_reach {
@@ -39,11 +42,21 @@ struct watch {
 	int (*next)(struct verbs_cq *cq);
 	void (*end)(struct verbs_cq *cq);
 	int holds;	     // the lock: libfabric has an access before it
-	ptrdiff_t to_packet; // from the number of a receive. 0: not known yet; -1: they differ
+	ptrdiff_t to_packet; // from the number of a receive. 0: not known yet
+	// Receives whose packet is elsewhere: in memory of the program. They are posted for
+	// one endpoint of a queue while the queue is polled for another.
+	pthread_mutex_t lock;
+	void *elsewhere; // by number, of search.h
+	int some;	 // are elsewhere, or were
 	struct watch *following;
 };
 
-// The device's own function, and how many watches there are.
+struct receive {
+	uint64_t number;
+	uint64_t packet;
+};
+
+// The device's own function, and all watches.
 static int (*post)(struct verbs_qp *qp, struct verbs_recv *first, struct verbs_recv **bad);
 static struct watch *watches;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -53,6 +66,24 @@ static int by_key(const void *a, const void *b)
 	uint64_t x = ((const struct region *)a)->key, y = ((const struct region *)b)->key;
 
 	return x < y ? -1 : x > y;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	uint64_t x = ((const struct receive *)a)->number;
+	uint64_t y = ((const struct receive *)b)->number;
+
+	return x < y ? -1 : x > y;
+}
+
+static void free_chain(void *chain)
+{
+	struct region *r;
+
+	while ((r = chain)) {
+		chain = r->same;
+		free(r);
+	}
 }
 
 struct weft_reach *weft_reach_new(void)
@@ -66,7 +97,7 @@ struct weft_reach *weft_reach_new(void)
 
 void weft_reach_free(struct weft_reach *r)
 {
-	tdestroy(r->regions, free);
+	tdestroy(r->regions, free_chain);
 	pthread_rwlock_destroy(&r->lock);
 	free(r);
 }
@@ -74,33 +105,43 @@ void weft_reach_free(struct weft_reach *r)
 int weft_reach_add(struct weft_reach *r, uint64_t key, uint64_t base, uint64_t length,
 		   uint64_t access)
 {
-	struct region *region = malloc(sizeof *region);
-	int ok;
+	struct region *region = calloc(1, sizeof *region), **found;
 
 	if (!region)
 		return -FI_ENOMEM;
-	*region = (struct region){ key, base, length, access, 0 };
+	*region = (struct region){ .key = key, .base = base, .length = length, .access = access };
 	pthread_rwlock_wrlock(&r->lock);
-	ok = tsearch(region, &r->regions, by_key) != NULL;
-	pthread_rwlock_unlock(&r->lock);
-	if (!ok)
-		free(region);
-	return ok ? 0 : -FI_ENOMEM;
-}
-
-int weft_reach_remove(struct weft_reach *r, uint64_t key)
-{
-	struct region wanted = { .key = key }, **found, *region = NULL;
-	int begun;
-
-	pthread_rwlock_wrlock(&r->lock);
-	found = tfind(&wanted, &r->regions, by_key);
-	if (found) {
-		region = *found;
-		tdelete(&wanted, &r->regions, by_key);
+	found = tsearch(region, &r->regions, by_key);
+	if (found && *found != region) {
+		region->same = (*found)->same;
+		(*found)->same = region;
 	}
 	pthread_rwlock_unlock(&r->lock);
-	begun = region && region->begun;
+	if (!found)
+		free(region);
+	return found ? 0 : -FI_ENOMEM;
+}
+
+int weft_reach_remove(struct weft_reach *r, uint64_t key, uint64_t base, uint64_t length,
+		      uint64_t access)
+{
+	struct region wanted = { .key = key }, **at, *region = NULL;
+	int begun = 0;
+
+	pthread_rwlock_wrlock(&r->lock);
+	at = tfind(&wanted, &r->regions, by_key);
+	for (; at && (region = *at); at = &region->same) {
+		if (region->base != base || region->length != length ||
+		    region->access != access)
+			continue;
+		begun = region->begun;
+		if (at == tfind(&wanted, &r->regions, by_key) && !region->same)
+			tdelete(&wanted, &r->regions, by_key);
+		else
+			*at = region->same;
+		break;
+	}
+	pthread_rwlock_unlock(&r->lock);
 	free(region);
 	return begun;
 }
@@ -113,12 +154,18 @@ struct target {
 // A request has at most so many (RXR_IOV_LIMIT).
 #define MOST_TARGETS 4
 
-// may says whether peers may reach all the targets of a request of size bytes, and notes it
-// of a long one. The caller holds the lock, beside others.
-static int may(struct weft_reach *r, const char *packet, size_t size, size_t targets_at,
-	       uint32_t count, uint64_t access, int is_long)
+static int within(const struct region *r, const struct target *t, uint64_t access)
 {
-	struct region wanted, **found;
+	return (r->access & access) == access && t->address >= r->base &&
+	       t->length <= r->length && t->address - r->base <= r->length - t->length;
+}
+
+// may says whether peers may reach all the targets of a request of size bytes, and notes it
+// of one that goes on. The caller holds the lock, beside others.
+static int may(struct weft_reach *r, const char *packet, size_t size, size_t targets_at,
+	       uint32_t count, uint64_t access, int goes_on)
+{
+	struct region wanted, **found, *region;
 	struct target t;
 	uint32_t i;
 
@@ -128,12 +175,14 @@ static int may(struct weft_reach *r, const char *packet, size_t size, size_t tar
 		memcpy(&t, packet + targets_at + i * sizeof t, sizeof t);
 		wanted.key = t.key;
 		found = tfind(&wanted, &r->regions, by_key);
-		if (!found || ((*found)->access & access) != access ||
-		    t.address < (*found)->base || t.length > (*found)->length ||
-		    t.address - (*found)->base > (*found)->length - t.length)
+		region = found ? *found : NULL;
+		while (region && !within(region, &t, access))
+			region = region->same;
+		if (!region)
 			return 0;
-		if (is_long)
-			__atomic_store_n(&(*found)->begun, 1, __ATOMIC_RELAXED);
+		for (; goes_on && region; region = region->same)
+			if (within(region, &t, access))
+				__atomic_store_n(&region->begun, 1, __ATOMIC_RELAXED);
 	}
 	return 1;
 }
@@ -162,7 +211,7 @@ static void examine(struct watch *w, char *packet, size_t size)
 	size_t count_at = 4, targets_at;
 	uint64_t access = FI_REMOTE_WRITE;
 	uint32_t count = 0, operation;
-	int is_long = 0;
+	int goes_on = 0;
 
 	switch (size < 4 ? 0 : (unsigned char)packet[0]) {
 	case EAGER_RTW:
@@ -182,7 +231,7 @@ static void examine(struct watch *w, char *packet, size_t size)
 	case DC_LONGCTS_RTW:
 	case LONGREAD_RTW:
 		targets_at = 24;
-		is_long = 1;
+		goes_on = 1;
 		break;
 	case FETCH_RTA:
 	case COMPARE_RTA:
@@ -192,6 +241,7 @@ static void examine(struct watch *w, char *packet, size_t size)
 	case DC_WRITE_RTA:
 		count_at = 8;
 		targets_at = 24;
+		goes_on = 1;
 		if (size < targets_at)
 			break;
 		memcpy(&operation, packet + 16, sizeof operation);
@@ -205,7 +255,7 @@ static void examine(struct watch *w, char *packet, size_t size)
 		memcpy(&count, packet + count_at, sizeof count);
 	pthread_rwlock_rdlock(&w->reach->lock);
 	if (size >= targets_at &&
-	    may(w->reach, packet, size, targets_at, count, access, is_long)) {
+	    may(w->reach, packet, size, targets_at, count, access, goes_on)) {
 		w->holds = 1;
 		return;
 	}
@@ -232,15 +282,38 @@ static void let_go(struct watch *w)
 	w->holds = 0;
 }
 
+// packet_of is where a receive has its packet, if that is known. It has one no more.
+static char *packet_of(struct watch *w, uint64_t number)
+{
+	struct receive wanted = { .number = number }, **found, *r = NULL;
+	ptrdiff_t to_packet = __atomic_load_n(&w->to_packet, __ATOMIC_RELAXED);
+	uint64_t packet = to_packet > 0 ? number + (uint64_t)to_packet : 0;
+
+	if (!__atomic_load_n(&w->some, __ATOMIC_ACQUIRE))
+		return (char *)(uintptr_t)packet;
+	pthread_mutex_lock(&w->lock);
+	found = tfind(&wanted, &w->elsewhere, by_number);
+	if (found) {
+		r = *found;
+		packet = r->packet;
+		tdelete(&wanted, &w->elsewhere, by_number);
+	}
+	pthread_mutex_unlock(&w->lock);
+	free(r);
+	return (char *)(uintptr_t)packet;
+}
+
 // look looks at the completion that the queue is at.
 static void look(struct watch *w, struct verbs_cq *cq)
 {
-	ptrdiff_t to_packet = __atomic_load_n(&w->to_packet, __ATOMIC_RELAXED);
+	char *packet;
 
-	if (to_packet > 0 && cq->status == VERBS_SUCCESS && cq->wr_id &&
-	    cq->read_opcode(cq) == VERBS_RECEIVE)
-		examine(w, (char *)(uintptr_t)cq->wr_id + to_packet,
-			cq->read_byte_len(cq));
+	if (cq->status != VERBS_SUCCESS || !cq->wr_id ||
+	    cq->read_opcode(cq) != VERBS_RECEIVE)
+		return;
+	packet = packet_of(w, cq->wr_id);
+	if (packet)
+		examine(w, packet, cq->read_byte_len(cq));
 }
 
 static int start_and_look(struct verbs_cq *cq, struct verbs_poll_attr *attr)
@@ -273,25 +346,45 @@ static void let_go_and_end(struct verbs_cq *cq)
 	w->end(cq);
 }
 
-// post_and_learn learns where the packet of a receive is, whose number is where
-// libfabric has what it knows of it.
+// learn learns where the packet of a receive is: mostly as far from the receive's number,
+// which is where libfabric has what it knows of it, as that of any other.
+static void learn(struct watch *w, const struct verbs_recv *recv)
+{
+	uint64_t packet = recv->num_sge > 0 ? recv->sg_list->addr : 0;
+	ptrdiff_t is = (ptrdiff_t)(packet - recv->wr_id);
+	ptrdiff_t was = __atomic_load_n(&w->to_packet, __ATOMIC_RELAXED);
+	struct receive *r, **found;
+
+	if (is == was && !__atomic_load_n(&w->some, __ATOMIC_RELAXED))
+		return;
+	// Close behind it, and not where a program has its memory.
+	if (!was && is > 0 && is < 4096) {
+		__atomic_store_n(&w->to_packet, is, __ATOMIC_RELAXED);
+		return;
+	}
+	r = malloc(sizeof *r);
+	if (!r)
+		return;
+	*r = (struct receive){ recv->wr_id, packet };
+	pthread_mutex_lock(&w->lock);
+	found = tsearch(r, &w->elsewhere, by_number);
+	if (!found || *found != r) {
+		if (found)
+			(*found)->packet = packet;
+		free(r);
+	}
+	__atomic_store_n(&w->some, 1, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&w->lock);
+}
+
 static int post_and_learn(struct verbs_qp *qp, struct verbs_recv *first,
 			  struct verbs_recv **bad)
 {
 	const struct verbs_recv *r;
-	struct watch *w;
-	ptrdiff_t is, was;
 
-	if (qp->recv_cq->start_poll == start_and_look) {
-		w = qp->recv_cq->cq_context;
-		for (r = first; r; r = r->next) {
-			is = r->num_sge > 0 ? (ptrdiff_t)(r->sg_list->addr - r->wr_id) : 0;
-			was = __atomic_load_n(&w->to_packet, __ATOMIC_RELAXED);
-			if (is != was && was != -1)
-				__atomic_store_n(&w->to_packet,
-						 was || is <= 0 ? -1 : is, __ATOMIC_RELAXED);
-		}
-	}
+	if (qp->recv_cq->start_poll == start_and_look)
+		for (r = first; r; r = r->next)
+			learn(qp->recv_cq->cq_context, r);
 	return post(qp, first, bad);
 }
 
@@ -369,6 +462,7 @@ enum weft_guarded weft_reach_guard(struct weft_reach *r, struct fid *object)
 	if (w) {
 		w->reach = r;
 		w->object = object;
+		pthread_mutex_init(&w->lock, NULL);
 		w->start = q.at->start_poll;
 		w->next = q.at->next_poll;
 		w->end = q.at->end_poll;
@@ -407,6 +501,8 @@ int weft_reach_close(struct fid *object)
 	while ((w = its)) {
 		its = w->following;
 		if (!ret) {
+			tdestroy(w->elsewhere, free);
+			pthread_mutex_destroy(&w->lock);
 			free(w);
 			continue;
 		}

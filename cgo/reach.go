@@ -21,15 +21,16 @@ func NewReach() (Reach, bool) {
 func (r Reach) Free() { C.weft_reach_free(r.p) }
 
 // Add says that peers may reach a region, with the rights in access (AccessRemoteRead,
-// AccessRemoteWrite). Of several regions with a key, the first counts.
+// AccessRemoteWrite). Several may have one key.
 func (r Reach) Add(key uint64, base uintptr, length, access uint64) Code {
 	return codeOf(C.weft_reach_add(r.p, C.uint64_t(key), C.uint64_t(base), C.uint64_t(length), C.uint64_t(access)))
 }
 
-// Remove says that they may not any more. On return, libfabric is not amid the beginning of
-// an access to it, and begins none. If it has begun long ones, some of those may go on.
-func (r Reach) Remove(key uint64) (begun bool) {
-	return C.weft_reach_remove(r.p, C.uint64_t(key)) != 0
+// Remove says that they may not any more, of a region as it was added. On return, libfabric is
+// not amid the beginning of an access to it, and begins none. If it has begun some that go on
+// for long, or atomic operations, some of those may go on.
+func (r Reach) Remove(key uint64, base uintptr, length, access uint64) (begun bool) {
+	return C.weft_reach_remove(r.p, C.uint64_t(key), C.uint64_t(base), C.uint64_t(length), C.uint64_t(access)) != 0
 }
 
 // Guarded is what became of an endpoint or a queue.

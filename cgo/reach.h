@@ -13,15 +13,17 @@ struct weft_reach *weft_reach_new(void);
 // weft_reach_free is for when the domain is closed.
 void weft_reach_free(struct weft_reach *r);
 
-// weft_reach_add says that peers may reach a region, with its rights of access. The key is
-// no other's. 0, or -FI_ENOMEM.
+// weft_reach_add says that peers may reach a region, with its rights of access. 0, or
+// -FI_ENOMEM.
 int weft_reach_add(struct weft_reach *r, uint64_t key, uint64_t base, uint64_t length,
 		   uint64_t access);
 
 // weft_reach_remove says that they may not any more. On return, libfabric is not amid the
-// beginning of an access to it, and begins none. 1: it has begun long ones at times, some of
-// which may go on.
-int weft_reach_remove(struct weft_reach *r, uint64_t key);
+// beginning of an access to it, and begins none. 1: it has begun some at times that may go
+// on: long ones, or atomic operations, which wait for messages that are late. The region is
+// as it was added.
+int weft_reach_remove(struct weft_reach *r, uint64_t key, uint64_t base, uint64_t length,
+		      uint64_t access);
 
 // weft_reach_guard has an endpoint of the domain, or a queue, whichever has the device's
 // queue of completions, refuse what peers may not reach, in place of libfabric, which ends

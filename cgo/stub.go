@@ -750,12 +750,12 @@ const (
 type Reach struct {
 }
 
-func (Reach) Free()                                    {}
-func (Reach) Add(uint64, uintptr, uint64, uint64) Code { return NoSystem }
-func (Reach) Remove(uint64) bool                       { return false }
-func (Reach) Guard(Endpoint) Guarded                   { return 0 }
-func (Reach) GuardQueue(CompletionQueue) Guarded       { return 0 }
-func NewReach() (Reach, bool)                          { return Reach{}, false }
+func (Reach) Free()                                       {}
+func (Reach) Add(uint64, uintptr, uint64, uint64) Code    { return NoSystem }
+func (Reach) Remove(uint64, uintptr, uint64, uint64) bool { return false }
+func (Reach) Guard(Endpoint) Guarded                      { return 0 }
+func (Reach) GuardQueue(CompletionQueue) Guarded          { return 0 }
+func NewReach() (Reach, bool)                             { return Reach{}, false }
 
 type Guarded int
 

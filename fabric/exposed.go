@@ -50,30 +50,36 @@ func guardReach(e *Endpoint, queues ...*CompletionQueue) {
 	e.sendsLongWrites = r.Guard(e.raw) == cgo.DeviceReadsNot && LibraryVersion().Major < 2
 }
 
+// reached is what of a region peers may reach, and their rights.
+func (r *Region) reached() (base uintptr, length, rights uint64) {
+	rights = uint64(r.access & (AccessRemoteRead | AccessRemoteWrite))
+	if r.ofDevice {
+		// Where in memory of a device peers may go is for libfabric to say.
+		return 0, math.MaxUint64, rights
+	}
+	// There is one buffer (mr_iov_limit).
+	return r.segments[0].base, r.length, rights
+}
+
 // expose has peers reach a region that was just registered, as far as it says. If there is no
 // memory to note it, they do not.
 func (r *Region) expose() bool {
-	rights := r.access & (AccessRemoteRead | AccessRemoteWrite)
+	base, length, rights := r.reached()
 	if r.domain.reach == (cgo.Reach{}) || rights == 0 {
 		return true
 	}
-	// There is one buffer (mr_iov_limit). Where in memory of a device peers may go is for
-	// libfabric to say.
-	base, length := r.segments[0].base, r.length
-	if r.ofDevice {
-		base, length = 0, math.MaxUint64
-	}
-	r.exposed = r.domain.reach.Add(r.raw.Key(), base, length, uint64(rights)) == 0
+	r.exposed = r.domain.reach.Add(r.raw.Key(), base, length, rights) == 0
 	return r.exposed
 }
 
-// closeExposed is fi_close of a region. No access of a peer begins behind it. Where a long one
-// may go on, libfabric has the region until its domain is closed, and its memory stays pinned.
+// closeExposed is fi_close of a region. No access of a peer begins behind it. Where one may go
+// on, libfabric has the region until its domain is closed, and its memory stays pinned.
 func (r *Region) closeExposed() (code cgo.Code, lingers bool) {
 	if !r.exposed {
 		return r.raw.Close(), false
 	}
-	if r.domain.reach.Remove(r.raw.Key()) {
+	base, length, rights := r.reached()
+	if r.domain.reach.Remove(r.raw.Key(), base, length, rights) {
 		r.domain.lingering.add(r)
 		return 0, true
 	}
@@ -90,10 +96,10 @@ type lingering struct {
 	bytes uint64
 }
 
-// mostLingering and mostLingeringBytes bound them, but for the last. What was begun in one that
-// was closed so many others ago is over.
+// mostLingering and mostLingeringBytes bound them, but for the last. A peer that takes longer for
+// an access than so many others take that come after it can still end the process.
 const (
-	mostLingering      = 64
+	mostLingering      = 1024
 	mostLingeringBytes = 256 << 20
 )
 

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weft-go/weft/fabric"
+	"github.com/weft-go/weft/internal/testprocess"
 )
 
 // accesses are all ways in which the provider of efa asks its peer's for memory.
@@ -177,7 +178,7 @@ func TestRegionClosedUnderAccess(t *testing.T) {
 func TestMemoryOfLingeringRegions(t *testing.T) {
 	onEFA(t, func(t *testing.T) {
 		a, b := stations(t, "efa", fabric.Messages|fabric.RemoteMemory)
-		const count, kept = 200, 64
+		const count, kept = 1500, 1024
 		var freed atomic.Int32
 		for i := range count {
 			memory := new([longAccess]byte)
@@ -197,5 +198,89 @@ func TestMemoryOfLingeringRegions(t *testing.T) {
 			runtime.GC()
 			return freed.Load() >= count-kept-1
 		}, time.Minute, time.Millisecond)
+	})
+}
+
+// Libfabric 2.x may receive into the program's memory, and not into its own.
+func TestForbiddenAccessAndProgramsMemory(t *testing.T) {
+	onEFA(t, func(t *testing.T) {
+		infos, err := fabric.Discover(fabric.Hints{
+			Provider: "efa", Endpoint: fabric.ReliableDatagram, Capabilities: fabric.Messages | fabric.RemoteMemory,
+			MemoryMode: everyMemoryMode, OneThread: true,
+		})
+		require.NoError(t, err)
+		f, d := partsOf(t, infos[0])
+		const longest = 4000
+		a := openStation(t, f, d, infos[0])
+		memory, where := shared(t, a, 2*longest)
+		where.Key += 1000
+		region, err := d.Register(memory)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, region.Close()) })
+		b := &station{info: infos[0], domain: d, q: queueOf(t, d, 512), events: eventsOf(t, f)}
+		b.v, b.e = vectorOf(t, d), endpointOf(t, d)
+		if err := b.e.SetSizeOption(fabric.OptionMaxMessage, longest); fabric.LibraryVersion().Major >= 2 {
+			require.NoError(t, err)
+		}
+		require.NoError(t, b.e.Enable(b.v, b.q, b.events))
+		for i := range 2 {
+			b.must(t, a, fabric.Op{Kind: fabric.OpReceive, Peer: fabric.AddressAny, Buf: memory[i*longest:][:longest], Descriptor: region.Descriptor()})
+		}
+		// The queue is of an endpoint, too, that receives as usual.
+		for _, target := range []*station{b, stationAt(t, f, d, infos[0], b.q)} {
+			a.peer, target.peer = a.insert(t, target), target.insert(t, a)
+			op := fabric.Op{Kind: fabric.OpWrite, Peer: a.peer, Buf: []byte("not yours"), Remote: where, Flags: fabric.DeliveryComplete}
+			asks := a.asksPeer(t, &op)
+			a.must(t, target, op)
+			if !asks {
+				require.Error(t, a.await(t, target).Err)
+				continue
+			}
+			require.Eventually(t, func() bool {
+				_, _, err = target.events.Read()
+				a.turn(t, nil)
+				target.turn(t, nil)
+				return err != nil
+			}, 30*time.Second, time.Millisecond)
+			require.ErrorIs(t, err, syscall.EACCES)
+		}
+		require.Zero(t, memory[0])
+	})
+}
+
+// With a cache, what is registered twice has one key, until both are closed.
+func TestRegionsOfOneKey(t *testing.T) {
+	onEFA(t, func(t *testing.T) {
+		const child = "WEFT_TEST_ONE_KEY"
+		if os.Getenv(child) == "" {
+			command := testprocess.Command(t, os.Args[0], "-test.run=^TestRegionsOfOneKey$", "-test.count=1", "-test.timeout=1m")
+			command.Env = append(os.Environ(), child+"=yes", "FI_EFA_MR_CACHE_ENABLE=1")
+			said, err := command.CombinedOutput()
+			require.NoError(t, err, "%s", said)
+			return
+		}
+		infos, err := fabric.Discover(fabric.Hints{
+			Provider: "efa", Endpoint: fabric.ReliableDatagram, Capabilities: fabric.Messages | fabric.RemoteMemory,
+			MemoryMode: everyMemoryMode &^ fabric.LocalRegistration, OneThread: true,
+		})
+		require.NoError(t, err)
+		f, d := partsOf(t, infos[0])
+		a, b := openStation(t, f, d, infos[0]), openStation(t, f, d, infos[0])
+		a.peer, b.peer = a.insert(t, b), b.insert(t, a)
+		memory := make([]byte, 4096)
+		regions := make([]*fabric.Region, 3)
+		for i := range regions {
+			regions[i], err = d.RegisterMemory(fabric.RegionConfig{Access: fabric.AccessAll}, memory)
+			require.NoError(t, err)
+		}
+		where, err := regions[2].RemoteOf(memory)
+		require.NoError(t, err)
+		for i, r := range regions {
+			data := []byte{byte(i) + 1}
+			a.must(t, b, fabric.Op{Kind: fabric.OpWrite, Peer: a.peer, Buf: data, Remote: where, Flags: fabric.DeliveryComplete})
+			require.NoError(t, a.await(t, b).Err)
+			require.Equal(t, data, memory[:1])
+			require.NoError(t, r.Close())
+		}
 	})
 }

@@ -259,7 +259,7 @@ func (r *Region) Len() uint64 { return r.length }
 //
 // A peer's write that is coming when the region is closed may still come, to its end. On efa
 // the memory may stay pinned, and be reached by the devices of peers, until the domain is
-// closed or 64 other such regions, or 256 MiB of them.
+// closed or 1024 other such regions, or 256 MiB of them.
 // Memory that peers write to is for nothing else until they have said that they are done,
 // or the endpoints are closed that they reach it by.
 //
