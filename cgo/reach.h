@@ -25,6 +25,17 @@ int weft_reach_add(struct weft_reach *r, uint64_t key, uint64_t base, uint64_t l
 int weft_reach_remove(struct weft_reach *r, uint64_t key, uint64_t base, uint64_t length,
 		      uint64_t access);
 
+// weft_target is where an access goes to, as packets have it.
+struct weft_target {
+	uint64_t address, length, key;
+};
+
+// weft_reach_begin says whether peers may reach all targets, and notes it of an access that goes
+// on. If they may, no region is removed until weft_reach_begun.
+int weft_reach_begin(struct weft_reach *r, const char *targets, uint32_t count,
+		     uint64_t access, int goes_on);
+void weft_reach_begun(struct weft_reach *r);
+
 // weft_reach_guard has an endpoint of the domain, or a queue, whichever has the device's
 // queue of completions, refuse what peers may not reach, in place of libfabric, which ends
 // the process. It is for before the endpoint is enabled, and lasts until the object is

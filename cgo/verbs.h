@@ -1,4 +1,4 @@
-// What reach.c has to know of libibverbs, which programs are not built with. The layouts
+// What requests.c has to know of libibverbs, which programs are not built with. The layouts
 // are those of infiniband/verbs.h, whose names the members have; they are part of its
 // binary interface. emulator/tests compares them.
 #ifndef WEFT_VERBS_H
