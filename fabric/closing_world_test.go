@@ -54,7 +54,6 @@ type (
 		peers []fabric.Address
 		// unused are those, as often as they were inserted, to which nothing was sent.
 		unused []fabric.Address
-		of     map[fabric.Address]*anEndpoint // what peers were inserted for
 	}
 	aRegion struct {
 		*fabric.Region

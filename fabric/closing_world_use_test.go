@@ -128,10 +128,6 @@ func (w *world) acquaint() {
 		w.say("insert %s into %s", w.name(way[1]), w.name(v))
 		peer, err := v.Insert(must[[]byte](w.t)(way[1].Name()))
 		require.NoError(w.t, err)
-		if v.of == nil {
-			v.of = make(map[fabric.Address]*anEndpoint)
-		}
-		v.of[peer] = way[1]
 		if !slices.Contains(v.peers, peer) || slices.Contains(v.unused, peer) {
 			v.unused = append(v.unused, peer)
 		}

@@ -17,7 +17,7 @@ type Domain struct {
 	fabric    *Fabric
 	info      *Info
 	raw       cgo.Domain
-	reach     cgo.Reach // of efa, as are the next
+	reach     cgo.Reach // of efa, as is the next
 	lingering lingering
 	keys      atomic.Uint64
 
