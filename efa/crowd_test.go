@@ -1,6 +1,9 @@
 package efa
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 const crowded, calm = 2 * crowdedYield, crowdedYield / 2
 
@@ -15,7 +18,7 @@ func untilMove(c *crowd) int {
 }
 
 func TestCrowdIsLeft(t *testing.T) {
-	var c crowd
+	c := crowd{slow: crowdedYield}
 	for want := fewCrowded; want <= mostCrowded; want *= 2 {
 		if n := untilMove(&c); n != want {
 			t.Fatalf("it moves after %d crowded yields, and not %d", n, want)
@@ -42,7 +45,7 @@ func TestCrowdIsLeft(t *testing.T) {
 
 // Most yields find nobody, and others now and then have no need to be left.
 func TestCrowdNowAndThen(t *testing.T) {
-	var c crowd
+	c := crowd{slow: crowdedYield}
 	for n := range 100 * fewCrowded {
 		took := crowded
 		if n%fewCrowded == 0 {
@@ -53,6 +56,42 @@ func TestCrowdNowAndThen(t *testing.T) {
 		}
 		if c.here != (took == crowded) {
 			t.Fatalf("after a yield of %v, others are here: %v", took, c.here)
+		}
+	}
+}
+
+// Before a yield was measured that had the core for itself, the first that seems crowded is a reason to.
+func TestCrowdMeasures(t *testing.T) {
+	var c crowd
+	if c.yielded(calm) || c.here {
+		t.Errorf("a yield of %v is taken for crowded", calm)
+	}
+	if !c.yielded(crowded) {
+		t.Errorf("nothing is measured after the first yield of %v", crowded)
+	}
+	// All that were to be measured had others run.
+	if n := untilMove(&c); n != 2*fewCrowded {
+		t.Errorf("it moves again after %d crowded yields, and not %d", n, 2*fewCrowded)
+	}
+}
+
+// What a yield takes differs between machines, by more than whether others run in it.
+func TestCrowdOfSlowYields(t *testing.T) {
+	for _, of := range []struct{ alone, calm, crowded time.Duration }{
+		{300 * time.Nanosecond, crowdedYield, crowdedYield + 1},
+		{crowdedYield, loneYields * crowdedYield, loneYields*crowdedYield + 1},
+		{time.Millisecond, slowestYield, slowestYield + 1}, // it was interrupted
+	} {
+		c := crowd{limit: mostCrowded, here: true}
+		c.measured(of.alone)
+		if c.here || c.yielded(of.calm) || c.here {
+			t.Errorf("where a yield takes %v alone, one of %v is taken for crowded", of.alone, of.calm)
+		}
+		if c.yielded(of.crowded); !c.here {
+			t.Errorf("where a yield takes %v alone, one of %v is not taken for crowded", of.alone, of.crowded)
+		}
+		if c.limit != fewCrowded {
+			t.Errorf("it moves after %d crowded yields, and not %d, when it has found out", c.limit, fewCrowded)
 		}
 	}
 }

@@ -2,6 +2,8 @@ package efa
 
 import (
 	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"unsafe"
 
@@ -35,4 +37,52 @@ func TestMove(t *testing.T) {
 	if !moved && before.Count() > 1 {
 		t.Errorf("it is on the same core of %d after a thousand moves", before.Count())
 	}
+}
+
+// Whoever has the core for itself finds out what a yield takes, and who shares it does not.
+func TestLone(t *testing.T) {
+	var all unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &all); err != nil {
+		t.Fatal(err)
+	}
+	finds := func(want bool) {
+		t.Helper()
+		for range 1000 {
+			if _, least := lone(); least > 0 == want {
+				return
+			}
+		}
+		t.Errorf("of a thousand times none was alone: %v", want)
+	}
+	finds(true)
+	core := 0
+	for !all.IsSet(core) {
+		core++
+	}
+	var one unix.CPUSet
+	one.Set(core)
+	keep := func() {
+		// The threads end with their goroutines, which do not give them back.
+		runtime.LockOSThread()
+		if err := unix.SchedSetaffinity(0, &one); err != nil {
+			t.Error(err)
+		}
+	}
+	var end atomic.Bool
+	var both sync.WaitGroup
+	ready := make(chan bool)
+	both.Go(func() {
+		keep()
+		close(ready)
+		for !end.Load() {
+			yield()
+		}
+	})
+	both.Go(func() {
+		defer end.Store(true)
+		<-ready
+		keep()
+		finds(false)
+	})
+	both.Wait()
 }

@@ -367,7 +367,7 @@ func (r *Reactor) spin(done *atomic.Bool, ended <-chan struct{}, patience *time.
 		// What others take of the time is no reason to give up sooner.
 		others := time.Since(begin) - spent
 		if r.crowd.yielded(others) {
-			others += move()
+			others += r.crowd.leave()
 		}
 		if r.crowd.here {
 			begin = begin.Add(others)
