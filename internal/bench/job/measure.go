@@ -19,7 +19,30 @@ const (
 	mostParts, leastCalls, mostCalls = 100, 3, 1 << 20
 	// trial is which part of its time a run has for finding out how many calls fit.
 	trial = 10
+	// warmTime is how long ranks meet, so many times in a row, before anything is measured: the system takes a
+	// while to find a core for each.
+	warmTime = 100 * time.Millisecond
+	barriers = 16
 )
+
+// warmUp has ranks meet for warmTime, which rank 0 decides.
+func warmUp(ctx context.Context, world *comm.Comm) error {
+	begin, more := time.Now(), []int64{1}
+	for more[0] > 0 {
+		for range barriers {
+			if err := collective.Barrier(ctx, world); err != nil {
+				return err
+			}
+		}
+		if world.Rank() == 0 && time.Since(begin) >= warmTime {
+			more[0] = 0
+		}
+		if err := collective.Bcast(ctx, world, more, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // measure times a case, with its data in kept. The sample is rank 0's.
 func measure(ctx context.Context, world *comm.Comm, c Case, kept []byte, limit time.Duration) (s bench.Sample, err error) {

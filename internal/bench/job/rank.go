@@ -91,6 +91,9 @@ func Play(args []string, stdout io.Writer) (err error) {
 		}
 		defer stop()
 	}
+	if err := warmUp(ctx, world); err != nil {
+		return err
+	}
 	kept := keep(cases, size)
 	var pair *comm.Comm
 	for _, c := range cases {

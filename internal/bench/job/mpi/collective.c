@@ -13,7 +13,8 @@
 #include <string.h>
 
 /* These are as in measure.go. */
-enum { MOST_PARTS = 100, LEAST_CALLS = 3, MOST_CALLS = 1 << 20, TRIAL = 10 };
+enum { MOST_PARTS = 100, LEAST_CALLS = 3, MOST_CALLS = 1 << 20, TRIAL = 10, BARRIERS = 16 };
+static const double warm_seconds = 0.1;
 
 static int rank, size;
 
@@ -200,6 +201,19 @@ static void measure(const struct work *w, const char *text, long bytes, long cal
 	free(out);
 }
 
+/* The system takes a while to find a core for each rank. */
+static void warm_up(void)
+{
+	double begin = MPI_Wtime();
+
+	for (int more = 1; more;) {
+		for (int i = 0; i < BARRIERS; i++)
+			MPI_Barrier(MPI_COMM_WORLD);
+		more = MPI_Wtime() - begin < warm_seconds;
+		MPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	MPI_Init(&argc, &argv);
@@ -208,6 +222,7 @@ int main(int argc, char **argv)
 	if (argc < 3)
 		give_up("want MICROSECONDS CASE...", "arguments");
 	double seconds = atof(argv[1]) / 1e6;
+	warm_up();
 	for (int i = 2; i < argc; i++) {
 		char name[32], algorithm[32];
 		long bytes, calls;
