@@ -26,8 +26,11 @@ type Network struct {
 	LocalBandwidth                            float64
 	// LocalAlone is what counts with LocalByCore in the place of LocalBandwidth while no other
 	// rank of the node moves data, copies or combines: at the same time as another, a rank does each of these as
-	// many times slower. Where Mapped, what others have put is copied no faster, either. 0 means that there is no difference.
+	// many times slower, or faster. Where Mapped, what others have put is copied no faster, either. 0 means that there is no difference.
 	LocalAlone float64
+	// LocalGiven is what counts with LocalAlone, where Mapped, for what others have put: to read what another core
+	// has written may be faster than to write to it. 0 is for no difference.
+	LocalGiven float64
 	// LocalByCore says that the rank that puts within a node moves the data itself, and
 	// does nothing else meanwhile, as in shared memory. What it puts to a rank on the same core does
 	// not leave the caches: that takes no longer than a copy by CopyRate.
@@ -211,7 +214,7 @@ func (n Network) withDefaults() (Network, error) {
 	for _, other := range []struct {
 		field string
 		value float64
-	}{{"LocalAlone", n.LocalAlone}, {"LocalDirect", n.LocalDirect}, {"ReduceTogether", n.ReduceTogether}} {
+	}{{"LocalAlone", n.LocalAlone}, {"LocalGiven", n.LocalGiven}, {"LocalDirect", n.LocalDirect}, {"ReduceTogether", n.ReduceTogether}} {
 		if other.value != 0 && !(other.value >= 1) {
 			return n, &NetworkError{other.field, other.value, "at least 1 byte per second, or 0 for no difference"}
 		}

@@ -204,9 +204,9 @@ func (r *run) resume(i int, at float64) bool {
 				if r.ReduceTogether > 0 && r.neighbours(i, int(me.heard)) {
 					rate = r.ReduceTogether
 				}
-			case s.given && r.Mapped && r.LocalAlone > 0:
+			case s.given && r.Mapped && r.LocalAlone > 0 && !r.neighbours(i, int(me.heard)):
 				// It comes from another core.
-				rate = min(r.LocalAlone, rate)
+				rate = min(r.given(), rate)
 			}
 			if !r.move(i, s.bytes, rate) {
 				continue
@@ -268,8 +268,16 @@ func (r *run) alone() float64 {
 	return r.LocalAlone
 }
 
+// given is how fast a rank copies what another has put, while no other rank moves any.
+func (r *run) given() float64 {
+	if r.LocalGiven == 0 {
+		return r.LocalAlone
+	}
+	return r.LocalGiven
+}
+
 // move has a rank move a piece, or all if that makes no difference, and says whether that was the last. rate is
-// what it has alone: while another one does the same, whatever that is, both have as much less as two that put to
+// what it has alone: while another one does the same, whatever that is, both have as much less, or more, as two that put to
 // each other.
 func (r *run) move(i int, bytes, rate float64) bool {
 	me := &r.ranks[i]

@@ -23,6 +23,8 @@ const (
 	// while to find a core for each.
 	warmTime = 100 * time.Millisecond
 	barriers = 16
+	// The first long messages meet memory that nobody has used.
+	messages, messageBytes = 256, 16 << 10
 )
 
 // warmUp has ranks meet for warmTime, which rank 0 decides.
@@ -41,7 +43,16 @@ func warmUp(ctx context.Context, world *comm.Comm) error {
 			return err
 		}
 	}
-	return nil
+	if world.Size() == 1 {
+		return nil
+	}
+	exchange := pingPong(ctx, world, make([]byte, messageBytes), make([]byte, messageBytes))
+	for range messages {
+		if err := exchange.call(); err != nil {
+			return err
+		}
+	}
+	return collective.Barrier(ctx, world)
 }
 
 // measure times a case, with its data in kept. The sample is rank 0's.

@@ -73,6 +73,7 @@ var networkSettings = []networkSetting{
 	{"local-overhead", func(n *cost.Network) any { return &n.LocalOverhead }},
 	{"local-receive", func(n *cost.Network) any { return &n.LocalReceive }},
 	{"local-bandwidth", func(n *cost.Network) any { return &n.LocalBandwidth }},
+	{"local-given", func(n *cost.Network) any { return &n.LocalGiven }},
 	{"local-alone", func(n *cost.Network) any { return &n.LocalAlone }},
 	{"local-direct", func(n *cost.Network) any { return &n.LocalDirect }},
 	{"local-by-core", func(n *cost.Network) any { return &n.LocalByCore }},

@@ -13,6 +13,23 @@ import (
 	"github.com/weft-go/weft/internal/bench"
 )
 
+// kind is of calls for which a network is estimated in one way.
+type kind struct {
+	// tree: all of the data go along one.
+	tree bool
+	// rooted: ranks may leave a call before all have begun it, so that each is measured by itself.
+	rooted bool
+}
+
+func kindOf(collective, algorithm string) kind {
+	of := kind{tree: alongTree(collective, algorithm)}
+	switch collective {
+	case schedule.CollectiveBcast.String(), schedule.CollectiveReduce.String(), schedule.CollectiveGather.String(), schedule.CollectiveScatter.String():
+		of.rooted = true
+	}
+	return of
+}
+
 // estimate takes the barrier of two ranks apart, and what an exchange takes longer. What nothing
 // says that was measured is how much of a put is the work of its two ranks: that is taken to be what
 // a put takes where they follow each other, and the rest to be on its way. Where ranks share cores, what it takes to
@@ -20,7 +37,7 @@ import (
 // as many ranks take as long as they were measured to. How fast a rank moves data while the other
 // does not is known from a Bcast, and how fast it combines what it was sent from a Reduce. tree says
 // that the network is for calls along trees.
-func (s *survey) estimate(around *Surroundings, tree bool) (cost.Network, error) {
+func (s *survey) estimate(around *Surroundings, of kind) (cost.Network, error) {
 	network, ranks := around.Network, around.Ranks
 	first, p := network[0], &network[len(network)-1]
 	empty := first.Empty.Median()
@@ -39,10 +56,7 @@ func (s *survey) estimate(around *Surroundings, tree bool) (cost.Network, error)
 	case s.Arena:
 		n.Direct, n.DirectMoved = cost.DirectInArena, cost.DirectInArena
 	case n.Mapped:
-		n.Direct, n.DirectMoved = cost.DirectMapped, cost.MostMapped+1
-		if s.quickKernel {
-			n.DirectMoved = cost.DirectMapped
-		}
+		n.Direct, n.DirectMoved = cost.DirectMapped, s.directMoved()
 	case s.Provider != "efa":
 		n.Direct = cost.DirectAnywhere
 	}
@@ -70,13 +84,18 @@ func (s *survey) estimate(around *Surroundings, tree bool) (cost.Network, error)
 	if err != nil {
 		return n, err
 	}
-	if n.LocalByCore && n.LocalBandwidth > 0 && p.Put.Median() > 0 {
+	if n.LocalByCore && n.LocalBandwidth > 0 && n.CopyRate > 0 && p.Put.Median() > 0 {
 		if n, err = fitAlone(n, p, bcast, exchange); err != nil {
 			return n, err
 		}
 	}
 	if n.LocalAlone > 0 && p.Reduce.Median() > 0 {
-		if n, err = fitCombining(n, p); err != nil {
+		if n, err = fitCombining(n, p, of.rooted); err != nil {
+			return n, err
+		}
+	}
+	if n.LocalAlone > 0 && !of.rooted {
+		if n, err = fitExchange(n, p, exchange); err != nil {
 			return n, err
 		}
 	}
@@ -105,7 +124,7 @@ func (s *survey) estimate(around *Surroundings, tree bool) (cost.Network, error)
 			return n, err
 		}
 	}
-	together, measured, err := crowd.together(ranks, tree, n.Mapped)
+	together, measured, err := crowd.together(ranks, of.tree, n.Mapped)
 	if err != nil || measured == 0 {
 		return n, err
 	}
@@ -114,6 +133,7 @@ func (s *survey) estimate(around *Surroundings, tree bool) (cost.Network, error)
 	return fit(n, together, measured, func(n *cost.Network, by float64) {
 		slower := leastSlower + by
 		n.LocalAlone, n.LocalBandwidth, n.LocalDirect = before.LocalAlone/slower, before.LocalBandwidth/slower, before.LocalDirect/slower
+		n.LocalGiven = before.LocalGiven / slower
 		n.CopyRate, n.ReduceRate, n.ReduceTogether = before.CopyRate/slower, before.ReduceRate/slower, before.ReduceTogether/slower
 	})
 }
@@ -131,42 +151,82 @@ func exchangeOf(ranks, bytes int, shm bool) (schedule.Call, error) {
 	return callOf(schedule.CollectiveAllgather, schedule.Direct, ranks, bytes, shm)
 }
 
-// fitAlone finds out how fast a rank moves data while no other does, from a Bcast, and how much slower
-// two are at the same time, from an exchange.
+// fitAlone finds out how fast a rank moves data while no other does, from a Bcast, and from an exchange how fast it
+// copies what it was given, and how much slower two are at the same time.
 func fitAlone(n cost.Network, p *Probe, bcast, exchange schedule.Call) (cost.Network, error) {
 	// To the memory of another no rank copies faster than to its own; but what a core has in its own cache it
 	// copies a hundred times as fast, in what is short.
-	most, slower := n.CopyRate, 1.0
+	most := n.CopyRate
 	const times = 100
+	var with together
 	var err error
 	for range 4 {
-		n, err = fit(n, bcast, p.Put.Median(), func(n *cost.Network, by float64) {
-			n.LocalAlone = most / (1 + times*by)
-			n.LocalBandwidth = n.LocalAlone / slower
-		})
+		n, err = fit(n, bcast, p.Put.Median(), func(n *cost.Network, by float64) { with.set(n, most, most/(1+times*by)) })
 		if err != nil {
 			return n, err
 		}
 		alone := n.LocalAlone
-		n, err = fit(n, exchange, p.Exchange.Median(), func(n *cost.Network, by float64) { n.LocalBandwidth = alone / (1 + times*by) })
+		n, err = fit(n, exchange, p.Exchange.Median(), func(n *cost.Network, by float64) {
+			with.of(times * by)
+			with.set(n, most, alone)
+		})
 		if err != nil {
 			return n, err
 		}
-		slower = alone / n.LocalBandwidth
 	}
 	return n, nil
 }
 
-// fitCombining finds out, from a Reduce, how fast a rank combines what another one has just put, which
-// is in the caches of that one's core, or in none; if it is the same core, it is as fast as with data of its own.
-func fitCombining(n cost.Network, p *Probe) (cost.Network, error) {
+// together is what is else for two ranks that put to each other.
+type together struct {
+	// given is from where a rank copies what it was given as fast as what it has, which is 0, to as slowly as it puts, 1.
+	given float64
+	// slower is how many times slower each is than alone.
+	slower float64
+}
+
+// of makes it worse by so much, from 0 on: first what is given is copied more slowly, and then all that they do is slower.
+func (t *together) of(by float64) { t.given, t.slower = min(by, 1), max(by, 1) }
+
+func (t *together) set(n *cost.Network, most, alone float64) {
+	if t.slower == 0 {
+		t.of(1)
+	}
+	n.LocalAlone, n.LocalBandwidth = alone, alone/t.slower
+	n.LocalGiven = 1 / (t.given/alone + (1-t.given)/most)
+}
+
+// fitExchange has two ranks that put to each other, call after call, be as fast as they were in an exchange if a Bcast
+// makes them slower: what one does goes on while it waits for what it writes to be there, and in a Bcast the other waits.
+func fitExchange(n cost.Network, p *Probe, exchange schedule.Call) (cost.Network, error) {
+	took, err := predict(n, exchange)
+	if err != nil || took <= p.Exchange.Median() {
+		return n, err
+	}
+	most := n.CopyRate
+	const times = 100
+	return fit(n, exchange, p.Exchange.Median(), func(n *cost.Network, by float64) {
+		rate := most / (1 + times*by)
+		n.LocalAlone, n.LocalBandwidth, n.LocalGiven = rate, rate, most
+	})
+}
+
+// fitCombining finds out how fast a rank combines what another one has just put, which is in the caches of that one's
+// core, or in none: from a Reduce, for calls that are measured by themselves, as that is, and for others from how fast it
+// copies what it was given. If it is the same core, it is as fast as with data of its own.
+func fitCombining(n cost.Network, p *Probe, rooted bool) (cost.Network, error) {
+	alone := n.ReduceRate
+	n.ReduceTogether = alone
+	if !rooted {
+		// It takes as much longer.
+		n.ReduceRate = 1 / (1/alone + max(1/n.LocalGiven-1/n.CopyRate, 0))
+		return n, nil
+	}
 	reduce, err := callOf(schedule.CollectiveReduce, schedule.Tree, 2, p.Bytes, n.Mapped)
 	if err != nil {
 		return n, err
 	}
 	const times = 100
-	alone := n.ReduceRate
-	n.ReduceTogether = alone
 	return fit(n, reduce, p.Reduce.Median(), func(n *cost.Network, by float64) { n.ReduceRate = alone / (1 + times*by) })
 }
 
@@ -331,16 +391,16 @@ func (s *survey) foretell(r *Result) error {
 	predicted := make([]Series, len(algorithms))
 	for round := range r.Weft {
 		around := r.around.round(round)
-		networks := make(map[bool]cost.Network)
+		networks := make(map[kind]cost.Network)
 		for i, a := range algorithms {
-			tree := alongTree(r.Collective, a.Name)
-			n, known := networks[tree]
+			of := kindOf(r.Collective, a.Name)
+			n, known := networks[of]
 			if !known {
 				var err error
-				if n, err = s.estimate(around, tree); err != nil {
+				if n, err = s.estimate(around, of); err != nil {
 					return err
 				}
-				networks[tree] = n
+				networks[of] = n
 			}
 			took, err := r.predict(n, a.Name)
 			if err != nil {

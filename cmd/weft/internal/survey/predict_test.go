@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weft-go/weft/collective/schedule"
+	"github.com/weft-go/weft/collective/schedule/cost"
 	"github.com/weft-go/weft/internal/bench/job"
 )
 
@@ -23,7 +24,7 @@ func TestPredictions(t *testing.T) {
 	s := &survey{Config: Config{Provider: "shm"}, report: &Report{Network: network}}
 	around := &Surroundings{Ranks: 2, Network: network}
 	predicted := func(r *Result, algorithm string) float64 {
-		n, err := s.estimate(&Surroundings{Ranks: 2, Network: []Probe{network[0], *probed(network, r.Bytes)}}, false)
+		n, err := s.estimate(&Surroundings{Ranks: 2, Network: []Probe{network[0], *probed(network, r.Bytes)}}, kind{tree: false, rooted: true})
 		require.NoError(t, err)
 		took, err := r.predict(n, algorithm)
 		require.NoError(t, err)
@@ -34,7 +35,7 @@ func TestPredictions(t *testing.T) {
 	r := &Result{Collective: "allgather", Ranks: 2, Bytes: 2e6}
 	require.InEpsilon(t, 806.5, predicted(r, "direct"), 0.005)
 	// Among more ranks it is as two of them find it.
-	e, err := s.estimate(&Surroundings{Ranks: 4, Network: network}, false)
+	e, err := s.estimate(&Surroundings{Ranks: 4, Network: network}, kind{tree: false, rooted: true})
 	require.NoError(t, err)
 	require.InEpsilon(t, 5e9, e.LocalBandwidth, 0.01)
 	require.Equal(t, 4, e.RanksPerNode)
@@ -43,13 +44,13 @@ func TestPredictions(t *testing.T) {
 	// One that puts alone is twice as fast: it takes 200 us, and what the call takes without data.
 	s.Arena = true
 	network[1].Put = same(200 + 5)
-	e, err = s.estimate(around, false)
+	e, err = s.estimate(around, kind{tree: false, rooted: true})
 	require.NoError(t, err)
 	require.InEpsilon(t, 1e10, e.LocalAlone, 0.05)
 	require.InEpsilon(t, 5e9, e.ReduceRate, 0.01)
 	// What has just been put is combined four times slower than what was combined before.
 	network[1].Reduce = same(2000)
-	e, err = s.estimate(around, false)
+	e, err = s.estimate(around, kind{tree: false, rooted: true})
 	require.NoError(t, err)
 	reduced, err := (&Result{Collective: "reduce", Ranks: 2, Bytes: 2e6}).predict(e, "tree")
 	require.NoError(t, err)
@@ -58,7 +59,7 @@ func TestPredictions(t *testing.T) {
 	require.InEpsilon(t, 5e9, e.ReduceTogether, 0.01, "by one on the same core")
 	// But no faster.
 	network[1].Reduce = same(300)
-	e, err = s.estimate(around, false)
+	e, err = s.estimate(around, kind{tree: false, rooted: true})
 	require.NoError(t, err)
 	require.InEpsilon(t, 5e9, e.ReduceRate, 0.01)
 	r.Weft = same(600)
@@ -145,7 +146,7 @@ func TestTurns(t *testing.T) {
 	first := Probe{Bytes: short, Message: Series{2}, Combine: Series{0.01}, Copy: Series{0.01}, Exchange: Series{0.5}, Barrier: Series{0.4}, Empty: Series{0.2}, Stream: Series{0.3}}
 	s := &survey{Config: Config{Provider: "shm"}}
 	for _, direct := range []float64{4, 4.5, 5} {
-		n, err := s.estimate(&Surroundings{Ranks: 4, Network: []Probe{first}, Crowd: &Crowd{Barrier: Series{5}, Short: Series{5}, Direct: Series{direct}}}, false)
+		n, err := s.estimate(&Surroundings{Ranks: 4, Network: []Probe{first}, Crowd: &Crowd{Barrier: Series{5}, Short: Series{5}, Direct: Series{direct}}}, kind{tree: false, rooted: true})
 		require.NoError(t, err)
 		for algorithm, want := range map[schedule.Algorithm]float64{schedule.Direct: direct, schedule.Bruck: 5} {
 			call, err := callOf(schedule.CollectiveAllgather, algorithm, 4, short, true)
@@ -159,30 +160,31 @@ func TestTurns(t *testing.T) {
 
 // How much slower ranks are together is found out with as much memory as a call has.
 func TestCrowdsHaveTheMemoryOfCalls(t *testing.T) {
-	require.Nil(t, newCrowd("tcp", "bcast", 4, 0).Exchange)
-	require.NotNil(t, newCrowd("shm", "bcast", 4, uncached).Exchange)
-	require.Nil(t, newCrowd("shm", "bcast", 4, 4<<10).Exchange, "it is in the caches of each core")
-	require.Nil(t, newCrowd("tcp", "allgather", 4, short).Exchange)
-	require.Equal(t, &Tree{Collective: "reduce", Bytes: 1 << 20}, newCrowd("shm", "allreduce", 4, 1<<20).Tree, "as long as the call")
-	require.Equal(t, &Tree{Collective: "bcast", Bytes: 1 << 20}, newCrowd("shm", "bcast", 4, 1<<20).Tree)
-	require.Nil(t, newCrowd("shm", "reduce", 4, short).Tree)
-	require.Nil(t, newCrowd("shm", "alltoall", 4, 1<<20).Tree)
+	tcp, shm := &survey{Config: Config{Provider: "tcp"}}, &survey{Config: Config{Provider: "shm"}}
+	require.Nil(t, tcp.newCrowd("bcast", 4, 0).Exchange)
+	require.NotNil(t, shm.newCrowd("bcast", 4, uncached).Exchange)
+	require.Nil(t, shm.newCrowd("bcast", 4, 4<<10).Exchange, "it is in the caches of each core")
+	require.Nil(t, tcp.newCrowd("allgather", 4, short).Exchange)
+	require.Equal(t, &Tree{Collective: "reduce", Bytes: 1 << 20}, shm.newCrowd("allreduce", 4, 1<<20).Tree, "as long as the call")
+	require.Equal(t, &Tree{Collective: "bcast", Bytes: 1 << 20}, shm.newCrowd("bcast", 4, 1<<20).Tree)
+	require.Nil(t, shm.newCrowd("reduce", 4, short).Tree)
+	require.Nil(t, shm.newCrowd("alltoall", 4, 1<<20).Tree)
 	for _, kind := range schedule.Collectives() {
 		if kind == schedule.CollectiveBarrier {
 			continue
 		}
 		for _, bytes := range []int{4 << 10, 1 << 20, 16 << 20} {
 			for _, ranks := range []int{3, 4, 8} {
-				e := newCrowd("tcp", kind.String(), ranks, bytes).Exchange
+				e := tcp.newCrowd(kind.String(), ranks, bytes).Exchange
 				exchange, uses := job.Case{Work: "allgather", Bytes: e.Bytes}, memoryOf(kind.String(), ranks, bytes)
 				require.InEpsilon(t, uses, exchange.Memory(ranks), 0.01, "%v of %d bytes on %d ranks", kind, bytes, ranks)
 				_, err := exchangeOf(2, e.Bytes, true)
 				require.NoError(t, err)
 				// Two ranks have as much, where that makes a difference.
-				require.Equal(t, bytes, pairBytes("tcp", kind.String(), ranks, bytes))
-				exchange.Bytes = pairBytes("shm", kind.String(), ranks, bytes)
+				require.Equal(t, bytes, tcp.pairBytes(kind.String(), ranks, bytes))
+				exchange.Bytes = shm.pairBytes(kind.String(), ranks, bytes)
 				switch {
-				case exchange.Bytes == mostProbed:
+				case exchange.Bytes >= cost.MostMapped/2:
 					require.GreaterOrEqual(t, uses, exchange.Memory(2))
 				case bytes >= uncached:
 					require.InEpsilon(t, uses, exchange.Memory(2), 0.01, "%v of %d bytes on %d ranks", kind, bytes, ranks)
@@ -197,9 +199,39 @@ func TestCrowdsHaveTheMemoryOfCalls(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, 4<<10, newCrowd("tcp", "allgather", 8, 4<<10).Exchange.Bytes, "as it is one")
-	require.Equal(t, short, pairBytes("shm", "barrier", 4, 0))
-	require.Equal(t, uncached, pairBytes("shm", "alltoall", 8, 8<<20))
+	require.Equal(t, 4<<10, tcp.newCrowd("allgather", 8, 4<<10).Exchange.Bytes, "as it is one")
+	require.Equal(t, short, shm.pairBytes("barrier", 4, 0))
+	require.Equal(t, uncached, shm.pairBytes("alltoall", 8, 8<<20))
+}
+
+// The kernel moves long results on shm: an exchange is as long as one that it moves if the call is, and not otherwise.
+func TestExchangesGoTheWayOfCalls(t *testing.T) {
+	slow, quick := &survey{Config: Config{Provider: "shm"}}, &survey{Config: Config{Provider: "shm"}, quickKernel: true}
+	for _, of := range []struct {
+		s              *survey
+		collective     string
+		ranks, bytes   int
+		pairs, crowded bool // their results are moved by the kernel
+	}{
+		{slow, "alltoall", 4, 16 << 20, false, false},
+		{slow, "alltoall", 4, 17 << 20, true, true},
+		{slow, "allgather", 2, 32 << 20, false, false},
+		{slow, "bcast", 4, 256 << 20, true, true},
+		{slow, "allreduce", 4, 512 << 20, false, false},
+		{quick, "alltoall", 2, 1 << 20, false, false},
+		{quick, "alltoall", 2, 2 << 20, true, true},
+		{quick, "gather", 4, 1 << 20, true, true},
+		{quick, "bcast", 4, 4 << 20, true, true},
+		{quick, "bcast", 4, 2 << 20, false, false},
+	} {
+		kernel := func(exchange, ranks int) bool { return exchange*ranks >= of.s.directMoved() }
+		if e := of.s.pairBytes(of.collective, of.ranks, of.bytes); kernel(e, 2) != of.pairs || e%element != 0 {
+			t.Errorf("quick %v: %s of %d bytes on %d ranks: two exchange %d", of.s.quickKernel, of.collective, of.bytes, of.ranks, e)
+		}
+		if e := of.s.newCrowd(of.collective, of.ranks, of.bytes).Exchange.Bytes; kernel(e, of.ranks) != of.crowded || e%element != 0 {
+			t.Errorf("quick %v: %s of %d bytes on %d ranks: all exchange %d", of.s.quickKernel, of.collective, of.bytes, of.ranks, e)
+		}
+	}
 }
 
 // What is found out about the network is about memory of the kind that calls use.

@@ -112,9 +112,9 @@ func newNetwork(sizes []int) (network []Probe) {
 // and by what memory they have; so calls are predicted from what is true of their own.
 func (s *survey) surround() {
 	for _, r := range s.report.Results {
-		r.around = &Surroundings{Collective: r.Collective, Ranks: r.Ranks, Bytes: r.Bytes, Network: newNetwork([]int{pairBytes(s.Provider, r.Collective, r.Ranks, r.Bytes)})}
+		r.around = &Surroundings{Collective: r.Collective, Ranks: r.Ranks, Bytes: r.Bytes, Network: newNetwork([]int{s.pairBytes(r.Collective, r.Ranks, r.Bytes)})}
 		if r.Ranks > runtime.NumCPU() {
-			r.around.Crowd = newCrowd(s.Provider, r.Collective, r.Ranks, r.Bytes)
+			r.around.Crowd = s.newCrowd(r.Collective, r.Ranks, r.Bytes)
 		}
 		s.report.Surroundings = append(s.report.Surroundings, r.around)
 	}
@@ -123,10 +123,10 @@ func (s *survey) surround() {
 // newCrowd has an exchange of as much memory in all as a call of so many bytes has: how much slower
 // ranks are together depends on how much of that is in caches. On shm, where the ranks move the data, that they
 // have cores in turn says all of it for what each core has in its own cache; elsewhere others need the cores, too.
-func newCrowd(provider, collective string, ranks, bytes int) *Crowd {
+func (s *survey) newCrowd(collective string, ranks, bytes int) *Crowd {
 	crowd := &Crowd{}
-	if bytes > short && (provider != shm || bytes >= shared) {
-		crowd.Exchange = &Exchange{Bytes: exchangeBytes(collective, ranks, bytes, ranks)}
+	if bytes > short && (s.Provider != shm || bytes >= shared) {
+		crowd.Exchange = &Exchange{Bytes: s.alike(exchangeBytes(collective, ranks, bytes, ranks), ranks, collective, ranks, bytes)}
 		switch collective {
 		case schedule.CollectiveBcast.String():
 			crowd.Tree = &Tree{Collective: collective, Bytes: bytes}
@@ -153,8 +153,6 @@ func alongTree(collective, algorithm string) bool {
 const (
 	shared   = 32 << 10
 	uncached = 16 << 20
-	// mostProbed is the most of an exchange of two ranks: a longer one goes another way (cost.MostMapped).
-	mostProbed = 32 << 20
 )
 
 // exchangeBytes are those of an exchange of some ranks that has as much memory in all as a call has.
@@ -164,27 +162,61 @@ func exchangeBytes(collective string, ranks, bytes, exchanging int) int {
 	return max(int(float64(bytes)*part)/element*element, 2*short)
 }
 
+// alike has an exchange of some ranks be no longer, or no shorter, than one that goes the way that a call goes: on shm
+// the kernel moves long results.
+func (s *survey) alike(exchange, exchanging int, collective string, ranks, bytes int) int {
+	if s.Provider != shm {
+		return exchange
+	}
+	result := bytes
+	switch collective {
+	case schedule.CollectiveReduce.String(), schedule.CollectiveAllreduce.String(), schedule.CollectiveReduceScatter.String():
+		// What is combined is put elsewhere, but is no less for that.
+		return min(exchange, cost.MostMapped/exchanging)
+	case schedule.CollectiveGather.String(), schedule.CollectiveAllgather.String(), schedule.CollectiveAlltoall.String():
+		result *= ranks
+	}
+	least := s.directMoved()
+	if result < least {
+		return min(exchange, (least-1)/exchanging/element*element)
+	}
+	// What is longer than any is moved alike, and in no cache.
+	return min(max(exchange, (least-1)/exchanging/element*element+element), cost.MostMapped/exchanging/element*element+element)
+}
+
+// directMoved is how long a result is on shm that the kernel puts where the caller wants it.
+func (s *survey) directMoved() int {
+	if s.quickKernel {
+		return cost.DirectMapped
+	}
+	return cost.MostMapped + 1
+}
+
 // memoryOf is what a call uses in all: what its ranks have, but where one of them uses what all have.
 func memoryOf(collective string, ranks, bytes int) int {
 	switch collective {
 	case schedule.CollectiveGather.String(), schedule.CollectiveScatter.String():
 		return 2 * 2 * ranks * bytes
+	case schedule.CollectiveAlltoall.String():
+		// Ranks give as much as they get, which is what is put to them, too. In an exchange they give little.
+		exchange := job.Case{Work: schedule.CollectiveAllgather.String(), Bytes: bytes}
+		return exchange.Memory(ranks) / (2*ranks + 1) * 3 * ranks
 	}
 	return job.Case{Work: collective, Bytes: bytes}.Memory(ranks)
 }
 
 // pairBytes are those with which two ranks find out what the network is like for a call: on shm, where
 // ranks are as fast as the caches they share, so many that these two have as much memory as all ranks of
-// the call, up to what is in no cache; and no less than the call, unless that is.
-func pairBytes(provider, collective string, ranks, bytes int) int {
-	switch exchange := exchangeBytes(collective, ranks, bytes, 2); {
-	case provider != shm || bytes <= short:
+// the call, up to what is in no cache; and no less than the call, unless that is, or goes another way.
+func (s *survey) pairBytes(collective string, ranks, bytes int) int {
+	if s.Provider != shm || bytes <= short {
 		return max(bytes, short)
-	case bytes < uncached:
-		return max(bytes, min(exchange, uncached))
-	default:
-		return min(exchange, mostProbed)
 	}
+	exchange := exchangeBytes(collective, ranks, bytes, 2)
+	if bytes < uncached {
+		exchange = max(bytes, min(exchange, uncached))
+	}
+	return s.alike(exchange, 2, collective, ranks, bytes)
 }
 
 // probed is what was found out with so many bytes.
