@@ -134,10 +134,12 @@ func (w work) take(ctx context.Context, world *comm.Comm, calls int) (took time.
 }
 
 // calibrate is how many calls fit into the time. Each trial has twice as many as the one
-// before, until that says something; rank 0 decides.
+// before, until that says something, and then as many once more: what takes long may be something else. Rank 0 decides.
 func (w work) calibrate(ctx context.Context, world *comm.Comm, limit time.Duration) (int, error) {
+	const twice, again = 0, -1
 	decided := make([]int64, 1)
-	for calls := 1; ; calls *= 2 {
+	least := time.Duration(0) // of the first trial that said something
+	for calls := 1; ; {
 		if err := collective.Barrier(ctx, world); err != nil {
 			return 0, err
 		}
@@ -145,15 +147,24 @@ func (w work) calibrate(ctx context.Context, world *comm.Comm, limit time.Durati
 		if _, err := w.take(ctx, world, calls); err != nil {
 			return 0, err
 		}
-		decided[0] = 0
-		if took := time.Since(begin); world.Rank() == 0 && (took*trial >= limit || calls >= mostCalls) {
-			fit := float64(calls) * limit.Seconds() / max(took.Seconds(), 1e-9)
+		decided[0] = twice
+		switch took := time.Since(begin); {
+		case world.Rank() != 0 || took*trial < limit && calls < mostCalls:
+			least = 0
+		case least == 0:
+			decided[0], least = again, took
+		default:
+			fit := float64(calls) * limit.Seconds() / max(min(took, least).Seconds(), 1e-9)
 			decided[0] = int64(max(min(fit, mostCalls), leastCalls))
 		}
 		if err := collective.Bcast(ctx, world, decided, 0); err != nil {
 			return 0, err
 		}
-		if decided[0] > 0 {
+		switch decided[0] {
+		case twice:
+			calls *= 2
+		case again:
+		default:
 			return int(decided[0]), nil
 		}
 	}

@@ -144,22 +144,33 @@ static double take(const struct work *w, float *in, float *out, int n, long call
 	return w->rooted ? took : MPI_Wtime() - begin;
 }
 
-/* How many calls fit into the time: each trial has twice as many as the one before. */
+/* How many calls fit into the time: each trial has twice as many as the one before, until that says something, and then
+ * as many once more, since what takes long may be something else. */
 static long calibrate(const struct work *w, float *in, float *out, int n, double seconds)
 {
-	for (long trial = 1;; trial *= 2) {
-		long calls = 0;
+	enum { TWICE = 0, AGAIN = -1 };
+	double least = 0; /* of the first trial that said something */
+
+	for (long trial = 1;;) {
+		long calls = TWICE;
 		MPI_Barrier(MPI_COMM_WORLD);
 		double begin = MPI_Wtime();
 		take(w, in, out, n, trial);
 		double took = MPI_Wtime() - begin;
-		if (rank == 0 && (took * TRIAL >= seconds || trial >= MOST_CALLS)) {
-			double fit = (double)trial * seconds / (took > 1e-9 ? took : 1e-9);
+		if (rank != 0 || (took * TRIAL < seconds && trial < MOST_CALLS)) {
+			least = 0;
+		} else if (least == 0) {
+			calls = AGAIN;
+			least = took > 1e-9 ? took : 1e-9;
+		} else {
+			double fit = (double)trial * seconds / (took > 1e-9 && took < least ? took : least);
 			calls = fit > MOST_CALLS ? MOST_CALLS : fit < LEAST_CALLS ? LEAST_CALLS : (long)fit;
 		}
 		MPI_Bcast(&calls, 1, MPI_LONG, 0, MPI_COMM_WORLD);
-		if (calls)
+		if (calls > 0)
 			return calls;
+		if (calls == TWICE)
+			trial *= 2;
 	}
 }
 
