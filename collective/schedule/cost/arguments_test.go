@@ -26,6 +26,7 @@ func TestErrors(t *testing.T) {
 		"together":    {cost.Network{ReduceTogether: -1}, "cost: Network.ReduceTogether -1, want at least 1 byte per second, or 0 for no difference"},
 		"direct":      {cost.Network{LocalDirect: -1}, "cost: Network.LocalDirect -1, want at least 1 byte per second, or 0 for no difference"},
 		"moved":       {cost.Network{DirectMoved: -1}, "cost: Network.DirectMoved -1, want at least 0"},
+		"given":       {cost.Network{LocalGiven: 0.5}, "cost: Network.LocalGiven 0.5, want at least 1 byte per second, or 0 for no difference"},
 		"alone":       {cost.Network{LocalAlone: 0.5}, "cost: Network.LocalAlone 0.5, want at least 1 byte per second, or 0 for no difference"},
 		"no number":   {cost.Network{CopyRate: math.NaN()}, "cost: Network.CopyRate NaN, want at least 1 byte per second, or 0 for no time at all"},
 		"ranks":       {cost.Network{RanksPerNode: -1}, "cost: Network.RanksPerNode -1, want 0 to 65536"},

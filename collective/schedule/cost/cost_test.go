@@ -208,6 +208,9 @@ func TestSharing(t *testing.T) {
 	requireCost(t, beta*bytes/2+beta*bytes/8, bcast, handed)
 	handed.Mapped = true
 	requireCost(t, beta*bytes/2+beta*bytes/2, bcast, handed)
+	// Or to read there may be twice as fast as to write.
+	handed.LocalGiven = 2 * handed.LocalAlone
+	requireCost(t, beta*bytes/2+beta*bytes/4, bcast, handed)
 	local.LocalByCore = false
 	requireCost(t, 3*beta*bytes, exchange, local)
 }

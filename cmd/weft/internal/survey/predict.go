@@ -17,7 +17,8 @@ import (
 type kind struct {
 	// tree: all of the data go along one.
 	tree bool
-	// rooted: ranks may leave a call before all have begun it, so that each is measured by itself.
+	// rooted: data go to ranks that wait, or from those. Ranks may leave such a call before all have begun it, so that each is
+	// measured by itself.
 	rooted bool
 }
 
@@ -27,6 +28,8 @@ func kindOf(collective, algorithm string) kind {
 	case schedule.CollectiveBcast.String(), schedule.CollectiveReduce.String(), schedule.CollectiveGather.String(), schedule.CollectiveScatter.String():
 		of.rooted = true
 	}
+	// In this one, too, one waits for the other.
+	of.rooted = of.rooted || algorithm == schedule.ReduceBcast.String()
 	return of
 }
 
@@ -160,7 +163,9 @@ func fitAlone(n cost.Network, p *Probe, bcast, exchange schedule.Call) (cost.Net
 	const times = 100
 	var with together
 	var err error
-	for range 4 {
+	// Each follows from the other as it was last.
+	const rounds, same = 20, 0.002
+	for last, round := 0.0, 0; round < rounds; round++ {
 		n, err = fit(n, bcast, p.Put.Median(), func(n *cost.Network, by float64) { with.set(n, most, most/(1+times*by)) })
 		if err != nil {
 			return n, err
@@ -170,9 +175,10 @@ func fitAlone(n cost.Network, p *Probe, bcast, exchange schedule.Call) (cost.Net
 			with.of(times * by)
 			with.set(n, most, alone)
 		})
-		if err != nil {
+		if err != nil || math.Abs(alone-last) < same*alone {
 			return n, err
 		}
+		last = alone
 	}
 	return n, nil
 }

@@ -74,6 +74,74 @@ func TestPredictions(t *testing.T) {
 	require.Positive(t, predicted(r, "ring"))
 }
 
+// What two ranks measure on a network says how that is, whatever of it is slow.
+func TestNetworkIsFoundOut(t *testing.T) {
+	const bytes = 1 << 20
+	same := func(v float64) Series { return Series{v, v, v, v, v} }
+	for name, of := range map[string]struct{ alone, given, slower float64 }{
+		"alike":                 {5e9, 5e9, 1},
+		"reading is quick":      {5e9, 1e10, 1},
+		"two are slow":          {5e9, 5e9, 2},
+		"two are slow, of much": {1e9, 1e9, 1.5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &survey{Config: Config{Provider: "shm"}}
+			n := cost.Network{
+				LocalOverhead: 100, LocalReceive: 100, LocalByCore: true, Mapped: true, Handed: true,
+				LocalAlone: of.alone, LocalGiven: of.given, LocalBandwidth: of.alone / of.slower, LocalDirect: of.alone / of.slower,
+				CopyRate: 2e10, ReduceRate: 1e10, ReduceTogether: 2e10, RanksPerNode: 2, CoresPerNode: 2, Call: 200,
+				Slot: cost.EFA().Slot, Telling: cost.EFA().Telling, Direct: cost.DirectMapped, DirectMoved: s.directMoved(),
+			}
+			takes := func(kind schedule.Collective, by schedule.Algorithm, bytes int) Series {
+				call, err := callOf(kind, by, 2, bytes, true)
+				require.NoError(t, err)
+				took, err := predict(n, call)
+				require.NoError(t, err)
+				return same(took)
+			}
+			probe := func(bytes int) Probe {
+				return Probe{
+					Bytes: bytes, Message: same(1 + rated(bytes, n.LocalDirect)), Combine: same(rated(bytes, n.ReduceTogether)), Copy: same(rated(bytes, n.CopyRate)),
+					Exchange: takes(schedule.CollectiveAllgather, schedule.Direct, bytes), Put: takes(schedule.CollectiveBcast, schedule.Tree, bytes),
+					Reduce: takes(schedule.CollectiveReduce, schedule.Tree, bytes),
+				}
+			}
+			network := []Probe{probe(short), probe(bytes)}
+			network[0].Barrier = takes(schedule.CollectiveBarrier, schedule.Dissemination, 0)
+			network[0].Empty, network[0].Stream = same(0.2), same(0.3)
+			for _, rooted := range []bool{false, true} {
+				e, err := s.estimate(&Surroundings{Ranks: 2, Network: network}, kind{rooted: rooted})
+				require.NoError(t, err)
+				require.InEpsilon(t, of.alone, e.LocalAlone, 0.03)
+				require.InEpsilon(t, of.given, e.LocalGiven, 0.1)
+				require.InEpsilon(t, of.alone/of.slower, e.LocalBandwidth, 0.03)
+				if rooted {
+					require.InEpsilon(t, 1e10, e.ReduceRate, 0.15, "as a Reduce takes it to be")
+				}
+			}
+			// Calls in a row may be faster than that. They are predicted from the exchange then, and others are not.
+			half := network[1].Exchange.Median() / 2
+			network[1].Exchange = same(half)
+			for _, algorithm := range []string{"ring", "direct"} {
+				r := &Result{Collective: "allgather", Ranks: 2, Bytes: bytes}
+				e, err := s.estimate(&Surroundings{Ranks: 2, Network: network}, kindOf(r.Collective, algorithm))
+				require.NoError(t, err)
+				took, err := r.predict(e, algorithm)
+				require.NoError(t, err)
+				require.InEpsilon(t, half, took, 0.05, algorithm)
+			}
+			e, err := s.estimate(&Surroundings{Ranks: 2, Network: network}, kindOf("bcast", "tree"))
+			require.NoError(t, err)
+			took, err := (&Result{Collective: "bcast", Ranks: 2, Bytes: bytes}).predict(e, "tree")
+			require.NoError(t, err)
+			require.InEpsilon(t, network[1].Put.Median(), took, 0.05)
+		})
+	}
+}
+
+// rated is what so many bytes take at a rate, in microseconds.
+func rated(bytes int, rate float64) float64 { return float64(bytes) / rate * 1e6 }
+
 // Each round is predicted from what was found out in it.
 func TestPredictionsOfRounds(t *testing.T) {
 	slower := Series{1, 2, 1, 3, 3}
