@@ -83,6 +83,10 @@ func (s *survey) estimate(around *Surroundings, of kind) (cost.Network, error) {
 		return n, err
 	}
 	n.LocalBandwidth = rate(p.Bytes, p.Exchange.Median()-without)
+	if n.LocalByCore && n.LocalBandwidth == 0 {
+		// Something else made the copies slow. What ranks put takes no less for that.
+		n.LocalBandwidth = rate(p.Bytes, p.Put.Median())
+	}
 	bcast, err := callOf(schedule.CollectiveBcast, schedule.Tree, 2, p.Bytes, n.Mapped)
 	if err != nil {
 		return n, err
