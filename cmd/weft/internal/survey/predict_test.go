@@ -293,6 +293,7 @@ func TestExchangesGoTheWayOfCalls(t *testing.T) {
 		{slow, "allgather", 2, 32 << 20, false, false},
 		{slow, "bcast", 4, 256 << 20, true, true},
 		{slow, "allreduce", 4, 512 << 20, false, false},
+		{slow, "reduce-scatter", 3, 512 << 20, false, false},
 		{quick, "alltoall", 2, 1 << 20, false, false},
 		{quick, "alltoall", 2, 2 << 20, true, true},
 		{quick, "gather", 4, 1 << 20, true, true},

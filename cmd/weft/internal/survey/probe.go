@@ -172,7 +172,7 @@ func (s *survey) alike(exchange, exchanging int, collective string, ranks, bytes
 	switch collective {
 	case schedule.CollectiveReduce.String(), schedule.CollectiveAllreduce.String(), schedule.CollectiveReduceScatter.String():
 		// What is combined is put elsewhere, but is no less for that.
-		return min(exchange, cost.MostMapped/exchanging)
+		return min(exchange, cost.MostMapped/exchanging/element*element)
 	case schedule.CollectiveGather.String(), schedule.CollectiveAllgather.String(), schedule.CollectiveAlltoall.String():
 		result *= ranks
 	}
