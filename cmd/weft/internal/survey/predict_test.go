@@ -25,7 +25,7 @@ func TestPredictions(t *testing.T) {
 	s := &survey{Config: Config{Provider: "shm"}, report: &Report{Network: network}}
 	around := &Surroundings{Ranks: 2, Network: network}
 	predicted := func(r *Result, algorithm string) float64 {
-		n, err := s.estimate(&Surroundings{Ranks: 2, Network: []Probe{network[0], *probed(network, r.Bytes)}}, kind{tree: false, rooted: true})
+		n, err := s.estimate(&Surroundings{Ranks: 2, Network: []Probe{network[0], *probed(network, r.Bytes)}}, kind{rooted: true})
 		require.NoError(t, err)
 		took, err := r.predict(n, algorithm)
 		require.NoError(t, err)
@@ -36,7 +36,7 @@ func TestPredictions(t *testing.T) {
 	r := &Result{Collective: "allgather", Ranks: 2, Bytes: 2e6}
 	require.InEpsilon(t, 806.5, predicted(r, "direct"), 0.005)
 	// Among more ranks it is as two of them find it.
-	e, err := s.estimate(&Surroundings{Ranks: 4, Network: network}, kind{tree: false, rooted: true})
+	e, err := s.estimate(&Surroundings{Ranks: 4, Network: network}, kind{rooted: true})
 	require.NoError(t, err)
 	require.InEpsilon(t, 5e9, e.LocalBandwidth, 0.01)
 	require.Equal(t, 4, e.RanksPerNode)
@@ -45,13 +45,13 @@ func TestPredictions(t *testing.T) {
 	// One that puts alone is twice as fast: it takes 200 us, and what the call takes without data.
 	s.Arena = true
 	network[1].Put = same(200 + 5)
-	e, err = s.estimate(around, kind{tree: false, rooted: true})
+	e, err = s.estimate(around, kind{rooted: true})
 	require.NoError(t, err)
 	require.InEpsilon(t, 1e10, e.LocalAlone, 0.05)
 	require.InEpsilon(t, 5e9, e.ReduceRate, 0.01)
 	// What has just been put is combined four times slower than what was combined before.
 	network[1].Reduce = same(2000)
-	e, err = s.estimate(around, kind{tree: false, rooted: true})
+	e, err = s.estimate(around, kind{rooted: true})
 	require.NoError(t, err)
 	reduced, err := (&Result{Collective: "reduce", Ranks: 2, Bytes: 2e6}).predict(e, "tree")
 	require.NoError(t, err)
@@ -60,7 +60,7 @@ func TestPredictions(t *testing.T) {
 	require.InEpsilon(t, 5e9, e.ReduceTogether, 0.01, "by one on the same core")
 	// But no faster.
 	network[1].Reduce = same(300)
-	e, err = s.estimate(around, kind{tree: false, rooted: true})
+	e, err = s.estimate(around, kind{rooted: true})
 	require.NoError(t, err)
 	require.InEpsilon(t, 5e9, e.ReduceRate, 0.01)
 	r.Weft = same(600)
@@ -221,7 +221,7 @@ func TestTurns(t *testing.T) {
 	first := Probe{Bytes: short, Message: Series{2}, Combine: Series{0.01}, Copy: Series{0.01}, Exchange: Series{0.5}, Barrier: Series{0.4}, Empty: Series{0.2}, Stream: Series{0.3}}
 	s := &survey{Config: Config{Provider: "shm"}}
 	for _, direct := range []float64{4, 4.5, 5} {
-		n, err := s.estimate(&Surroundings{Ranks: 4, Network: []Probe{first}, Crowd: &Crowd{Barrier: Series{5}, Short: Series{5}, Direct: Series{direct}}}, kind{tree: false, rooted: true})
+		n, err := s.estimate(&Surroundings{Ranks: 4, Network: []Probe{first}, Crowd: &Crowd{Barrier: Series{5}, Short: Series{5}, Direct: Series{direct}}}, kind{rooted: true})
 		require.NoError(t, err)
 		for algorithm, want := range map[schedule.Algorithm]float64{schedule.Direct: direct, schedule.Bruck: 5} {
 			call, err := callOf(schedule.CollectiveAllgather, algorithm, 4, short, true)
