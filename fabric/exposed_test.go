@@ -75,7 +75,7 @@ func TestForbiddenAccess(t *testing.T) {
 			"wrong key":      {fabric.AccessAll, func(r *fabric.Remote) { r.Key += 1000 }},
 			"beyond the end": {fabric.AccessAll, func(r *fabric.Remote) { r.Address += 2 * longAccess }},
 			"before":         {fabric.AccessAll, func(r *fabric.Remote) { r.Address-- }},
-			"last address":   {fabric.AccessAll, func(r *fabric.Remote) { r.Address = ^uint64(7) }},
+			"last address":   {fabric.AccessAll, func(r *fabric.Remote) { r.Address = ^uint64(longAccess) }},
 			"no rights":      {fabric.AccessMessages, func(*fabric.Remote) {}},
 		}
 		some, _ := stations(t, "efa", fabric.Messages|fabric.RemoteMemory|fabric.Atomics)
@@ -121,6 +121,40 @@ func TestForbiddenAccess(t *testing.T) {
 				})
 			}
 		}
+	})
+}
+
+// What would end beyond the last address is refused before a peer that adds up where it ends
+// takes it for the beginning of memory, and dies.
+func TestRemoteMemoryBeyondLastAddress(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		a, b := stations(t, provider, fabric.Messages|fabric.RemoteMemory|fabric.Atomics)
+		memory := make([]byte, longAccess)
+		region, err := b.domain.RegisterMemory(fabric.RegionConfig{Access: fabric.AccessAll}, memory)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, region.Close()) })
+		where, err := region.RemoteOf(memory)
+		require.NoError(t, err)
+		refused := func(op fabric.Op) {
+			op = a.post(t, b, op)
+			require.ErrorIs(t, op.Err, fabric.ErrInvalid)
+			require.ErrorContains(t, op.Err, "ends beyond the last address")
+		}
+		for _, op := range accesses() {
+			op.Peer, op.Remote = a.peer, where
+			for _, before := range []uint64{1, uint64(len(op.Buf))} {
+				op.Remote.Address = -before
+				refused(op)
+			}
+			if op.Kind == fabric.OpRead || op.Kind == fabric.OpWrite {
+				n := uint64(len(op.Buf))
+				op.Remotes = []fabric.RemotePart{{Remote: fabric.Remote{Address: -n, Key: where.Key}, Len: n}}
+				op.Remote = fabric.Remote{}
+				refused(op)
+			}
+		}
+		require.NoError(t, a.goesOn(t, b))
+		require.Equal(t, make([]byte, len(memory)), memory)
 	})
 }
 

@@ -141,7 +141,8 @@ func MPITag(tag int32, payload uint8) uint64 { return cgo.MPITag(tag, payload) }
 
 // Remote is where a peer's memory is. Address is what the peer said,
 // plus an offset in bytes: a virtual address, or an offset in the region, as its
-// domain has it. Key is that of the region.
+// domain has it. Key is that of the region. An operation whose memory there would end
+// beyond the last address that there is fails with ErrInvalid.
 type Remote struct {
 	Address, Key uint64
 }
@@ -276,10 +277,16 @@ func (op *Op) wrong() string {
 	case k.receive && op.Flags&(Peek|Claim|Discard) == Discard:
 		return "Discard is of a message that is peeked at or claimed, and goes with Peek or Claim"
 	case k.atomic && len(op.Remotes) == 0:
-		return op.Atomic.wrong(op)
+		if why := op.Atomic.wrong(op); why != "" {
+			return why
+		}
+		return op.Remote.wrong(max(op.length(), uint64(len(op.Atomic.Result))))
 	}
-	if len(op.Remotes) > 0 && k.remote {
+	switch {
+	case !k.remote:
+		return ""
+	case len(op.Remotes) > 0:
 		return op.wrongRemotes()
 	}
-	return ""
+	return op.Remote.wrong(op.length())
 }

@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"math"
 	"math/bits"
 	"strconv"
 
@@ -18,10 +19,7 @@ func (op *Op) wrongRemotes() string {
 	case len(op.Remotes) > cgo.MaxVectors:
 		return "an operation has at most " + strconv.Itoa(cgo.MaxVectors) + " pieces of remote memory, not " + strconv.Itoa(len(op.Remotes))
 	}
-	here := uint64(len(op.Buf))
-	for _, b := range op.Vector {
-		here += uint64(len(b))
-	}
+	here := op.length()
 	var there, over uint64
 	for i := range op.Remotes {
 		var carry uint64
@@ -31,7 +29,32 @@ func (op *Op) wrongRemotes() string {
 	if there != here || over != 0 {
 		return "the remote memory of an operation is as long as that here, " + strconv.FormatUint(here, 10) + " bytes"
 	}
+	for _, r := range op.Remotes {
+		if why := r.wrong(r.Len); why != "" {
+			return why
+		}
+	}
 	return ""
+}
+
+// length is of the memory of an operation here, in bytes.
+func (op *Op) length() uint64 {
+	n := uint64(len(op.Buf))
+	for _, b := range op.Vector {
+		n += uint64(len(b))
+	}
+	return n
+}
+
+// wrong says what is wrong with so many bytes of remote memory, or "". The providers of 1.17 and
+// 2.1 add up where it ends, and what wraps around they take for the beginning of memory, within
+// any region: the process at the target dies, where its provider has virtual addresses.
+func (r Remote) wrong(length uint64) string {
+	if length == 0 || r.Address <= math.MaxUint64-length {
+		return ""
+	}
+	return "remote memory of " + strconv.FormatUint(length, 10) + " bytes from 0x" + strconv.FormatUint(r.Address, 16) +
+		" on ends beyond the last address; take the address from RemoteRegion.At or Region.RemoteOf"
 }
 
 // mostRemotes is how many pieces of remote memory an operation has.
