@@ -156,19 +156,10 @@ type Atomic struct {
 
 // values is the number of values of an operation.
 func (a *Atomic) values(op *Op) int {
-	if n := a.length(op); n > 0 {
+	if n := op.length(); n > 0 {
 		return n / a.Type.Size()
 	}
 	return a.Count
-}
-
-// length is the number of bytes of the operation's values.
-func (a *Atomic) length(op *Op) int {
-	n := len(op.Buf)
-	for _, b := range op.Vector {
-		n += len(b)
-	}
-	return n
 }
 
 func (a *Atomic) wrong(op *Op) string {
@@ -193,7 +184,7 @@ func (a *Atomic) wrong(op *Op) string {
 			return uneven(len(b))
 		}
 	}
-	length := a.length(op)
+	length := op.length()
 	// The bytes of the others are counted in values, since Count in bytes may be more
 	// than an int holds.
 	count := length / size
@@ -212,7 +203,7 @@ func (a *Atomic) wrong(op *Op) string {
 	case op.Kind == OpCompare && !holds(a.Compare):
 		return "Compare has " + misfit(a.Compare)
 	}
-	return ""
+	return op.Remote.wrong(uint64(count) * uint64(size))
 }
 
 // Number is a Go type that atomic operations know.

@@ -61,3 +61,18 @@ func LoseSignal(q *CompletionQueue) { q.signaled.Store(true) }
 
 // TurningOf is what an endpoint has while a goroutine is in a turn of it.
 func TurningOf(e *Endpoint) *bool { return &e.turning }
+
+// PostAnywhere posts an operation at an address of the peer's that Op.Remote may not have, as
+// peers do that are not weft.
+func PostAnywhere(e *Endpoint, op Op, address uint64) Op {
+	t, posts := e.turn, []Op{op}
+	if !e.stage(&posts[0], &t.Ops[0], &t.Extras[0]) {
+		posts = nil
+	}
+	t.Extras[0].RemoteAddress = address
+	if _, err := e.send.reap(t, e, posts, nil, 0, 0); err != nil || posts == nil {
+		op.Result, op.Err = Refused, err
+		return op
+	}
+	return posts[0]
+}

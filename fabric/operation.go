@@ -277,10 +277,7 @@ func (op *Op) wrong() string {
 	case k.receive && op.Flags&(Peek|Claim|Discard) == Discard:
 		return "Discard is of a message that is peeked at or claimed, and goes with Peek or Claim"
 	case k.atomic && len(op.Remotes) == 0:
-		if why := op.Atomic.wrong(op); why != "" {
-			return why
-		}
-		return op.Remote.wrong(max(op.length(), uint64(len(op.Atomic.Result))))
+		return op.Atomic.wrong(op)
 	}
 	switch {
 	case !k.remote:
@@ -288,5 +285,5 @@ func (op *Op) wrong() string {
 	case len(op.Remotes) > 0:
 		return op.wrongRemotes()
 	}
-	return op.Remote.wrong(op.length())
+	return op.Remote.wrong(uint64(op.length()))
 }

@@ -19,7 +19,7 @@ func (op *Op) wrongRemotes() string {
 	case len(op.Remotes) > cgo.MaxVectors:
 		return "an operation has at most " + strconv.Itoa(cgo.MaxVectors) + " pieces of remote memory, not " + strconv.Itoa(len(op.Remotes))
 	}
-	here := op.length()
+	here := uint64(op.length())
 	var there, over uint64
 	for i := range op.Remotes {
 		var carry uint64
@@ -37,18 +37,18 @@ func (op *Op) wrongRemotes() string {
 	return ""
 }
 
-// length is of the memory of an operation here, in bytes.
-func (op *Op) length() uint64 {
-	n := uint64(len(op.Buf))
+// length is the number of bytes of an operation's buffers.
+func (op *Op) length() int {
+	n := len(op.Buf)
 	for _, b := range op.Vector {
-		n += uint64(len(b))
+		n += len(b)
 	}
 	return n
 }
 
-// wrong says what is wrong with so many bytes of remote memory, or "". The providers of 1.17 and
-// 2.1 add up where it ends, and what wraps around they take for the beginning of memory, within
-// any region: the process at the target dies, where its provider has virtual addresses.
+// wrong says what is wrong with so many bytes of remote memory, or "". The target's libfabric
+// adds up where they end (ofi_mr_map_verify), and takes what wraps around for the beginning of
+// memory, within any region: with virtual addresses its process dies.
 func (r Remote) wrong(length uint64) string {
 	if length == 0 || r.Address <= math.MaxUint64-length {
 		return ""
