@@ -214,7 +214,11 @@ func (r *Reactor) shut(c *Conn) {
 	}
 	c.draining = true
 	r.failWaiting(c, net.ErrClosed)
-	c.control.send(frameFinish, c.sent)
+	// The answer has said it already, and the peer may be gone since: what reaches its socket
+	// then has the system forget all that it would have sent again.
+	if !c.answered {
+		c.control.send(frameFinish, c.sent)
+	}
 	r.pump(c)
 	r.settleEnd(c)
 }

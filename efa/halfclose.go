@@ -34,7 +34,7 @@ func (c *Conn) CloseWrite() error {
 // tellWritten tells the peer how many messages it can count on, once this side
 // has begun the last of them.
 func (r *Reactor) tellWritten(c *Conn) {
-	if !c.writingEnded || c.writtenTold || c.waiting.head != nil || c.locallyClosed || c.failure != nil || c.over {
+	if !c.writingEnded || c.writtenTold || c.waiting.head != nil || c.locallyClosed || c.answered || c.failure != nil || c.over {
 		return
 	}
 	c.writtenTold = true
