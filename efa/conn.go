@@ -94,7 +94,7 @@ type Conn struct {
 
 	// The end. failure is why it came, if it was not the orderly one.
 	failure       error
-	undecided     []undecided // sends that may have failed or not
+	undecided     []undecided // what may have failed or not
 	remoteCount   uint64      // how many messages the peer writes, once
 	finished      bool        // it has said so
 	locallyClosed bool

@@ -86,33 +86,37 @@ func (r *Reactor) stall(p *peer, err error) {
 	})
 }
 
-// undecided says whether the end of a send is left open, because the peer has closed in
+// undecided says whether the end of an operation is left open, because the peer has closed in
 // order: what has arrived may be reported as lost when the peer's endpoint has gone before
 // the device has heard so. The control connection tells, if it has not yet: the peer
-// confirms what it has (confirm), or is lost (fail).
+// confirms what it has (confirm), or is lost (fail). Of writes to its memory it confirms
+// nothing; but one that tells of itself is for a peer that waits for that, and one that has
+// closed in order does not.
 func (r *Reactor) undecided(op *operation, err error) bool {
 	c := op.conn
+	tells := op.purpose == remoteAccess && op.flags&fabric.Immediate != 0
 	switch {
-	case op.purpose != messageSend && op.purpose != controlSend && op.purpose != matchedSend:
+	case op.purpose != messageSend && op.purpose != controlSend && op.purpose != matchedSend && !tells:
 		return false
-	case !c.peerClosed || c.failure != nil || c.over || !errors.Is(failureKind(err), ErrPeerLost):
+	case !c.peerClosed || c.failure != nil || !errors.Is(failureKind(err), ErrPeerLost):
 		return false
-	}
-	if c.acknowledged {
+	case c.acknowledged:
 		r.ended(op, nil)
-	} else {
+	case c.over:
+		return false
+	default:
 		c.undecided = append(c.undecided, undecided{op, err})
 	}
 	return true
 }
 
-// undecided is a send with an error that may be none.
+// undecided is a send, or a write to the peer's memory, with an error that may be none.
 type undecided struct {
 	op  *operation
 	err error
 }
 
-// decide ends the sends that were left open.
+// decide ends what was left open.
 func (r *Reactor) decide(c *Conn) {
 	all := c.undecided
 	c.undecided = nil

@@ -35,7 +35,9 @@ const wholeWrite = 1024
 
 // Write writes to the peer's memory. Writes may arrive in any order. Src is the reactor's
 // until s.Sent is called, as with Read; an error of the device is a *ConnError of the
-// kind with which a message would have ended the connection.
+// kind with which a message would have ended the connection. A write that tells ends without
+// one if the peer has meanwhile closed in order, which may be before the device has heard
+// that the write was there.
 func (p Progress) Write(c *Conn, w *RemoteWrite, s Sender) error {
 	if err := c.reachable("write"); err != nil {
 		return err

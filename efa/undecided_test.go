@@ -52,6 +52,68 @@ func TestPeerClosesBeforeItsAnswer(t *testing.T) {
 	}
 }
 
+// So it is of a write to its memory that it was to be told of, as the last that a
+// collective puts: it closes once it has been told. Whoever is not told cannot be done
+// with what the others write or read.
+func TestPeerClosesBeforeItsMemoryAnswers(t *testing.T) {
+	for name, test := range map[string]struct {
+		kind  fabric.OpKind
+		flags fabric.OpFlags
+		ends  bool
+	}{
+		"write that tells": {fabric.OpWrite, fabric.Immediate, true},
+		"write":            {fabric.OpWrite, fabric.DeliveryComplete, false},
+		"read":             {fabric.OpRead, 0, false},
+	} {
+		for when, until := range map[string]func(c *Conn) bool{
+			"before it has confirmed all messages": func(c *Conn) bool { return c.peerClosed },
+			"after that":                           func(c *Conn) bool { return c.acknowledged },
+		} {
+			t.Run(name+"/"+when, func(t *testing.T) {
+				o := newOrdering(t, Config{})
+				r, c := o.from.reactor, o.from
+				closed := make(chan error, 1)
+				s := make(told, 1)
+				leading(r, func() {
+					op := r.newOperation(c, remoteAccess)
+					op.kind, op.flags, op.accessor = test.kind, test.flags, s
+					go func() { closed <- o.to.Close() }()
+					takeInUntil(t, r, func() bool { return until(c) })
+					r.completed(op, &fabric.Completion{Err: &fabric.Error{Op: "write", Errno: fabric.Errno(syscall.ENOTCONN)}})
+					takeInUntil(t, r, func() bool { return c.acknowledged })
+				})
+				require.NoError(t, <-closed)
+				err := s.waitFor(t)
+				if test.ends {
+					require.NoError(t, err)
+				} else {
+					var fabricError *fabric.Error
+					require.ErrorAs(t, err, &fabricError)
+				}
+				require.NoError(t, c.Close())
+			})
+		}
+	}
+}
+
+// A peer that is lost after it has said that it closes ends the write with that.
+func TestPeerIsLostBeforeItsMemoryAnswers(t *testing.T) {
+	o := newOrdering(t, Config{})
+	r, c := o.from.reactor, o.from
+	s := make(told, 1)
+	leading(r, func() {
+		op := r.newOperation(c, remoteAccess)
+		op.kind, op.flags, op.accessor = fabric.OpWrite, fabric.Immediate, s
+		r.finish(c, 0)
+		r.completed(op, &fabric.Completion{Err: &fabric.Error{Op: "write", Errno: fabric.Errno(syscall.ENOTCONN)}})
+		require.Empty(t, s)
+		r.fail(c, ErrPeerLost, nil)
+	})
+	require.ErrorIs(t, s.waitFor(t), ErrPeerLost)
+	require.NoError(t, o.to.CloseNow())
+	require.NoError(t, c.CloseNow())
+}
+
 // takeInUntil takes in what has come on control connections; the caller leads.
 func takeInUntil(t *testing.T, r *Reactor, is func() bool) {
 	t.Helper()
