@@ -1,6 +1,7 @@
 //go:build linux
 
 #include "events.h"
+#include "eventbound.h"
 
 #include <string.h>
 
@@ -53,6 +54,7 @@ static int read_error(struct fid_eq *eq, struct weft_event *out)
 		return 0;
 	if (ret < 0)
 		return (int)ret;
+	weft_eq_error_read(eq);
 	out->object = (uintptr_t)e.fid;
 	out->context = (uintptr_t)e.context;
 	out->data = e.data;

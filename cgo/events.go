@@ -6,6 +6,7 @@ package cgo
 #cgo noescape weft_eq_read
 #cgo nocallback weft_eq_read
 #include "events.h"
+#include "eventbound.h"
 */
 import "C"
 
@@ -112,4 +113,11 @@ func (q EventQueue) WaitDescriptor() (int, Code) {
 }
 
 // Close closes the event queue (fi_close).
-func (q EventQueue) Close() Code { return codeOf(C.weft_close(&q.p.fid)) }
+func (q EventQueue) Close() Code { return codeOf(C.weft_eq_close(q.p)) }
+
+// Bound has a queue of efa's that was just opened keep so many errors that were not read, and
+// drop what comes then: anybody can send what brings about another.
+func (q EventQueue) Bound(most int) Code { return codeOf(C.weft_eq_bound(q.p, C.uint64_t(most))) }
+
+// Dropped counts what Bound has had dropped.
+func (q EventQueue) Dropped() uint64 { return uint64(C.weft_eq_dropped(q.p)) }

@@ -582,6 +582,8 @@ func (EventQueue) Wait(int) Code                  { return NoSystem }
 func (EventQueue) Notify(uint64) Code             { return NoSystem }
 func (EventQueue) WaitDescriptor() (int, Code)    { return 0, NoSystem }
 func (EventQueue) Close() Code                    { return NoSystem }
+func (EventQueue) Bound(int) Code                 { return NoSystem }
+func (EventQueue) Dropped() uint64                { return 0 }
 
 type CompletionQueue struct {
 }

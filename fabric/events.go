@@ -14,6 +14,9 @@ import (
 // belong to no operation (fid_eq). Any goroutine may use it at any time; each
 // event goes to one of those that read. Some providers, tcp among them, take a
 // connection from step to step only while the queue is read.
+//
+// Anybody who can send to an endpoint of efa can bring about an error in its queue. At most
+// 1024 of those wait to be read; Dropped counts the others.
 type EventQueue struct {
 	handle
 	raw    cgo.EventQueue
@@ -27,9 +30,13 @@ type EventQueue struct {
 	buffer cgo.EventBuffer
 	// owners are the objects that events can be about, by identity.
 	owners map[uintptr]eventOwner
-	// pending was read before anybody asked for it; see drain.
+	// pending was read before anybody asked for it; see drain. So was what was then dropped.
 	pending []pendingEvent
+	dropped uint64
 }
+
+// mostUnreadErrors is how many errors that are about nothing of the program's may wait.
+const mostUnreadErrors = 1024
 
 // eventOwner is what an event can be about.
 type eventOwner interface{ closed() bool }
@@ -73,6 +80,12 @@ func (f *Fabric) OpenEventQueue() (*EventQueue, error) {
 	}
 	if code != 0 {
 		return nil, fail("fi_eq_open", f.provider, int(code))
+	}
+	if core(f.provider) == "efa" {
+		if code := raw.Bound(mostUnreadErrors); code != 0 {
+			raw.Close()
+			return nil, fail("fi_eq_open", f.provider, int(code))
+		}
 	}
 	q.raw = raw
 	q.open("event queue", f.provider, &f.handle)
@@ -276,10 +289,26 @@ func (q *EventQueue) drain() {
 		if !ok || err != nil {
 			return
 		}
-		if !p.stale() {
+		switch {
+		case p.stale():
+		case p.err != nil && p.owner == nil && len(q.pending) >= mostUnreadErrors:
+			q.dropped++
+		default:
 			q.pending = append(q.pending, p)
 		}
 	}
+}
+
+// Dropped is how many errors were dropped because 1024 others had not been read (efa). It is 0
+// after Close.
+func (q *EventQueue) Dropped() uint64 {
+	if q.enter() != nil {
+		return 0
+	}
+	defer q.leave()
+	q.lock.Lock()
+	defer q.lock.Unlock()
+	return q.dropped + q.raw.Dropped()
 }
 
 // attach makes an object known that events will be about. libfabric names
