@@ -66,7 +66,7 @@ func (s *survey) estimate(around *Surroundings, of kind) (cost.Network, error) {
 	// A notice is a message.
 	n.Notice = duration((first.Message.Median() - n.LocalLatency.Seconds()*1e6) / 2)
 	// In an exchange each also copies: into its own place, and what is handed to the caller.
-	exchange, err := exchangeOf(2, short, n.Mapped)
+	exchange, err := gathered.of(2, short, n.Mapped)
 	if err != nil {
 		return n, err
 	}
@@ -75,7 +75,7 @@ func (s *survey) estimate(around *Surroundings, of kind) (cost.Network, error) {
 		return n, err
 	}
 	// What the bytes take is what the exchange takes longer than without them.
-	if exchange, err = exchangeOf(2, p.Bytes, n.Mapped); err != nil {
+	if exchange, err = exchangeFor(around.Combines).of(2, p.Bytes, n.Mapped); err != nil {
 		return n, err
 	}
 	without, err := predict(n, exchange)
@@ -96,13 +96,14 @@ func (s *survey) estimate(around *Surroundings, of kind) (cost.Network, error) {
 			return n, err
 		}
 	}
+	combining := rate(p.Bytes, p.Combine.Median())
 	if n.LocalAlone > 0 && p.Reduce.Median() > 0 {
-		if n, err = fitCombining(n, p, of.rooted); err != nil {
+		if n, err = fitCombining(n, p, combining, of.rooted); err != nil {
 			return n, err
 		}
 	}
 	if n.LocalAlone > 0 && !of.rooted {
-		if n, err = fitExchange(n, p, exchange); err != nil {
+		if n, err = fitExchange(n, p, combining, exchange); err != nil {
 			return n, err
 		}
 	}
@@ -153,19 +154,19 @@ const jitter = 0.5
 // in the caches of two that have as much.
 const leastSlower = 0.25
 
-// exchangeOf is a call in which ranks put so many bytes to each other.
-func exchangeOf(ranks, bytes int, shm bool) (schedule.Call, error) {
-	return callOf(schedule.CollectiveAllgather, schedule.Direct, ranks, bytes, shm)
+// of is a call in which ranks put so many bytes to each other.
+func (e exchange) of(ranks, bytes int, shm bool) (schedule.Call, error) {
+	return callOf(e.kind, e.ways[0], ranks, bytes, shm)
 }
 
 // fitAlone finds out how fast a rank moves data while no other does, from a Bcast, and from an exchange how fast it
-// copies what it was given, and how much slower two are at the same time.
+// copies or combines what it was given, and how much slower two are at the same time.
 func fitAlone(n cost.Network, p *Probe, bcast, exchange schedule.Call) (cost.Network, error) {
 	// To the memory of another no rank copies faster than to its own; but what a core has in its own cache it
 	// copies a hundred times as fast, in what is short.
 	most := n.CopyRate
 	const times = 100
-	var with together
+	with := together{combining: n.ReduceRate}
 	var err error
 	// Each follows from the other as it was last.
 	const rounds, same = 20, 0.002
@@ -193,6 +194,8 @@ type together struct {
 	given float64
 	// slower is how many times slower each is than alone.
 	slower float64
+	// combining is how fast a rank combines what it has.
+	combining float64
 }
 
 // of makes it worse by so much, from 0 on: first what is given is copied more slowly, and then all that they do is slower.
@@ -204,32 +207,40 @@ func (t *together) set(n *cost.Network, most, alone float64) {
 	}
 	n.LocalAlone, n.LocalBandwidth = alone, alone/t.slower
 	n.LocalGiven = 1 / (t.given/alone + (1-t.given)/most)
+	n.ReduceRate = combiningGiven(*n, t.combining)
+}
+
+// combiningGiven is how fast a rank combines what it was given: that takes as much longer as copying it does.
+func combiningGiven(n cost.Network, alone float64) float64 {
+	return 1 / (1/alone + max(1/n.LocalGiven-1/n.CopyRate, 0))
 }
 
 // fitExchange has two ranks that put to each other, call after call, be as fast as they were in an exchange if a Bcast
 // makes them slower: what one does goes on while it waits for what it writes to be there, and in a Bcast the other waits.
-func fitExchange(n cost.Network, p *Probe, exchange schedule.Call) (cost.Network, error) {
+func fitExchange(n cost.Network, p *Probe, combining float64, exchange schedule.Call) (cost.Network, error) {
 	took, err := predict(n, exchange)
 	if err != nil || took <= p.Exchange.Median() {
 		return n, err
 	}
 	most := n.CopyRate
 	const times = 100
+	combines := exchange.Collective == combined.kind
 	return fit(n, exchange, p.Exchange.Median(), func(n *cost.Network, by float64) {
 		rate := most / (1 + times*by)
 		n.LocalAlone, n.LocalBandwidth, n.LocalGiven = rate, rate, most
+		if combines {
+			n.ReduceRate = combining
+		}
 	})
 }
 
 // fitCombining finds out how fast a rank combines what another one has just put, which is in the caches of that one's
 // core, or in none: from a Reduce, for calls that are measured by themselves, as that is, and for others from how fast it
 // copies what it was given. If it is the same core, it is as fast as with data of its own.
-func fitCombining(n cost.Network, p *Probe, rooted bool) (cost.Network, error) {
-	alone := n.ReduceRate
+func fitCombining(n cost.Network, p *Probe, alone float64, rooted bool) (cost.Network, error) {
 	n.ReduceTogether = alone
 	if !rooted {
-		// It takes as much longer.
-		n.ReduceRate = 1 / (1/alone + max(1/n.LocalGiven-1/n.CopyRate, 0))
+		n.ReduceRate = combiningGiven(n, alone)
 		return n, nil
 	}
 	reduce, err := callOf(schedule.CollectiveReduce, schedule.Tree, 2, p.Bytes, n.Mapped)
@@ -272,10 +283,15 @@ func (s *survey) calibrates(r *Result, algorithm string) bool {
 		return algorithm == schedule.Tree.String() && (r.Ranks == 2 || crowded && r.around.Crowd.Tree != nil)
 	case schedule.CollectiveAllgather.String():
 		// By whatever algorithm, two ranks put to each other what they have.
-		exchange := slices.ContainsFunc(crowdExchanges, func(a schedule.Algorithm) bool { return a.String() == algorithm })
-		return r.Ranks == 2 || crowded && exchange && (r.around.Crowd.exchanged() > 0 || r.Bytes == short)
+		return r.Ranks == 2 || crowded && gathered.has(algorithm) && (r.around.Crowd.exchanged() > 0 || r.Bytes == short)
+	case schedule.CollectiveReduceScatter.String():
+		return r.around.Combines && (r.Ranks == 2 || crowded && combined.has(algorithm) && r.around.Crowd.exchanged() > 0)
 	}
 	return false
+}
+
+func (e exchange) has(algorithm string) bool {
+	return slices.ContainsFunc(e.ways[:], func(a schedule.Algorithm) bool { return a.String() == algorithm })
 }
 
 // rounds is what calls take in which all ranks wait in each of their rounds, a barrier and an
@@ -288,7 +304,7 @@ func (c *Crowd) exchanged() float64 {
 	if c == nil || c.Exchange == nil {
 		return 0
 	}
-	return math.Sqrt(c.Exchange.Direct.Median() * c.Exchange.Bruck.Median())
+	return math.Sqrt(c.Exchange.AtOnce.Median() * c.Exchange.InTurn.Median())
 }
 
 // together is a call in which all ranks move data, and how long it takes, or 0 if none was measured.
@@ -302,7 +318,7 @@ func (c *Crowd) together(ranks int, tree, shm bool) (call schedule.Call, measure
 		call, err = callOf(kind, schedule.Tree, ranks, c.Tree.Bytes, shm)
 		return call, c.Tree.Took.Median(), err
 	case c.Exchange != nil:
-		call, err = exchangeOf(ranks, c.Exchange.Bytes, shm)
+		call, err = exchangeFor(c.Exchange.Combines).of(ranks, c.Exchange.Bytes, shm)
 		return call, c.exchanged(), err
 	}
 	return call, 0, nil

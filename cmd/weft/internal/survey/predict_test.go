@@ -3,6 +3,7 @@ package survey
 import (
 	"math"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -75,73 +76,124 @@ func TestPredictions(t *testing.T) {
 	require.Positive(t, predicted(r, "ring"))
 }
 
+// slowMemory is a network of two ranks: how fast one puts while the other does not and copies what it was given, and how
+// many times slower it puts while the other does.
+type slowMemory struct{ alone, given, slower float64 }
+
+var slowMemories = map[string]slowMemory{
+	"alike":                 {5e9, 5e9, 1},
+	"reading is quick":      {5e9, 1e10, 1},
+	"two are slow":          {5e9, 5e9, 2},
+	"two are slow, of much": {1e9, 1e9, 1.5},
+}
+
+func (of slowMemory) network(s *survey) cost.Network {
+	return cost.Network{
+		LocalOverhead: 100, LocalReceive: 100, LocalByCore: true, Mapped: true, Handed: true,
+		LocalAlone: of.alone, LocalGiven: of.given, LocalBandwidth: of.alone / of.slower, LocalDirect: of.alone / of.slower,
+		CopyRate: 2e10, ReduceRate: 1e10, ReduceTogether: 2e10, RanksPerNode: 2, CoresPerNode: 2, Call: 200,
+		Slot: cost.EFA().Slot, Telling: cost.EFA().Telling, Direct: cost.DirectMapped, DirectMoved: s.directMoved(),
+	}
+}
+
+// foundBy is what two ranks of the network measure in five rounds that are the same.
+func foundBy(t *testing.T, n cost.Network, bytes int, combines bool) *Surroundings {
+	t.Helper()
+	takes := func(kind schedule.Collective, by schedule.Algorithm, bytes int) Series {
+		call, err := callOf(kind, by, 2, bytes, true)
+		require.NoError(t, err)
+		took, err := predict(n, call)
+		require.NoError(t, err)
+		return always(took)
+	}
+	around := &Surroundings{Ranks: 2, Combines: combines}
+	for _, bytes := range []int{short, bytes} {
+		e := exchangeFor(combines && bytes != short)
+		around.Network = append(around.Network, Probe{
+			Bytes: bytes, Message: always(1 + rated(bytes, n.LocalDirect)), Combine: always(rated(bytes, n.ReduceTogether)), Copy: always(rated(bytes, n.CopyRate)),
+			Exchange: takes(e.kind, e.ways[0], bytes), Put: takes(schedule.CollectiveBcast, schedule.Tree, bytes),
+			Reduce: takes(schedule.CollectiveReduce, schedule.Tree, bytes),
+		})
+	}
+	around.Network[0].Barrier = takes(schedule.CollectiveBarrier, schedule.Dissemination, 0)
+	around.Network[0].Empty, around.Network[0].Stream = always(0.2), always(0.3)
+	return around
+}
+
+func always(v float64) Series { return Series{v, v, v, v, v} }
+
 // What two ranks measure on a network says how that is, whatever of it is slow.
 func TestNetworkIsFoundOut(t *testing.T) {
 	const bytes = 1 << 20
-	same := func(v float64) Series { return Series{v, v, v, v, v} }
-	for name, of := range map[string]struct{ alone, given, slower float64 }{
-		"alike":                 {5e9, 5e9, 1},
-		"reading is quick":      {5e9, 1e10, 1},
-		"two are slow":          {5e9, 5e9, 2},
-		"two are slow, of much": {1e9, 1e9, 1.5},
-	} {
+	for name, of := range slowMemories {
 		t.Run(name, func(t *testing.T) {
 			s := &survey{Config: Config{Provider: "shm"}}
-			n := cost.Network{
-				LocalOverhead: 100, LocalReceive: 100, LocalByCore: true, Mapped: true, Handed: true,
-				LocalAlone: of.alone, LocalGiven: of.given, LocalBandwidth: of.alone / of.slower, LocalDirect: of.alone / of.slower,
-				CopyRate: 2e10, ReduceRate: 1e10, ReduceTogether: 2e10, RanksPerNode: 2, CoresPerNode: 2, Call: 200,
-				Slot: cost.EFA().Slot, Telling: cost.EFA().Telling, Direct: cost.DirectMapped, DirectMoved: s.directMoved(),
-			}
-			takes := func(kind schedule.Collective, by schedule.Algorithm, bytes int) Series {
-				call, err := callOf(kind, by, 2, bytes, true)
-				require.NoError(t, err)
-				took, err := predict(n, call)
-				require.NoError(t, err)
-				return same(took)
-			}
-			probe := func(bytes int) Probe {
-				return Probe{
-					Bytes: bytes, Message: same(1 + rated(bytes, n.LocalDirect)), Combine: same(rated(bytes, n.ReduceTogether)), Copy: same(rated(bytes, n.CopyRate)),
-					Exchange: takes(schedule.CollectiveAllgather, schedule.Direct, bytes), Put: takes(schedule.CollectiveBcast, schedule.Tree, bytes),
-					Reduce: takes(schedule.CollectiveReduce, schedule.Tree, bytes),
-				}
-			}
-			network := []Probe{probe(short), probe(bytes)}
-			network[0].Barrier = takes(schedule.CollectiveBarrier, schedule.Dissemination, 0)
-			network[0].Empty, network[0].Stream = same(0.2), same(0.3)
+			around := foundBy(t, of.network(s), bytes, false)
 			for _, rooted := range []bool{false, true} {
-				e, err := s.estimate(&Surroundings{Ranks: 2, Network: network}, kind{rooted: rooted})
+				e, err := s.estimate(around, kind{rooted: rooted})
 				require.NoError(t, err)
-				require.InEpsilon(t, of.alone, e.LocalAlone, 0.03)
-				require.InEpsilon(t, of.given, e.LocalGiven, 0.1)
-				require.InEpsilon(t, of.alone/of.slower, e.LocalBandwidth, 0.03)
+				of.isFoundOut(t, e)
 				if rooted {
 					require.InEpsilon(t, 1e10, e.ReduceRate, 0.15, "as a Reduce takes it to be")
 				}
 			}
 			// Calls in a row may be faster than that. They are predicted from the exchange then, and others are not.
-			half := network[1].Exchange.Median() / 2
-			network[1].Exchange = same(half)
+			half := around.Network[1].Exchange.Median() / 2
+			around.Network[1].Exchange = always(half)
 			for _, algorithm := range []string{"ring", "direct"} {
-				r := &Result{Collective: "allgather", Ranks: 2, Bytes: bytes}
-				e, err := s.estimate(&Surroundings{Ranks: 2, Network: network}, kindOf(r.Collective, algorithm))
-				require.NoError(t, err)
-				took, err := r.predict(e, algorithm)
-				require.NoError(t, err)
-				require.InEpsilon(t, half, took, 0.05, algorithm)
+				require.InEpsilon(t, half, foretold(t, s, around, "allgather", algorithm), 0.05, algorithm)
 			}
-			e, err := s.estimate(&Surroundings{Ranks: 2, Network: network}, kindOf("bcast", "tree"))
-			require.NoError(t, err)
-			took, err := (&Result{Collective: "bcast", Ranks: 2, Bytes: bytes}).predict(e, "tree")
-			require.NoError(t, err)
-			require.InEpsilon(t, network[1].Put.Median(), took, 0.05)
+			require.InEpsilon(t, around.Network[1].Put.Median(), foretold(t, s, around, "bcast", "tree"), 0.05)
 			// Copying its own may have been disturbed, so that it seems to take more than all of the exchange.
-			network[1].Copy = same(2 * network[1].Exchange.Median())
-			e, err = s.estimate(&Surroundings{Ranks: 2, Network: network}, kindOf("allgather", "ring"))
+			around.Network[1].Copy = always(2 * around.Network[1].Exchange.Median())
+			e, err := s.estimate(around, kindOf("allgather", "ring"))
 			require.NoError(t, err)
 			require.Positive(t, e.LocalBandwidth, "or it takes no time")
 			require.False(t, math.IsInf(e.LocalBandwidth, 0))
+		})
+	}
+}
+
+func (of slowMemory) isFoundOut(t *testing.T, e cost.Network) {
+	t.Helper()
+	require.InEpsilon(t, of.alone, e.LocalAlone, 0.03)
+	require.InEpsilon(t, of.given, e.LocalGiven, 0.1)
+	require.InEpsilon(t, of.alone/of.slower, e.LocalBandwidth, 0.03)
+}
+
+// foretold is what a call of two ranks takes as they found the network.
+func foretold(t *testing.T, s *survey, around *Surroundings, collective, algorithm string) float64 {
+	t.Helper()
+	e, err := s.estimate(around, kindOf(collective, algorithm))
+	require.NoError(t, err)
+	r := &Result{Collective: collective, Ranks: 2, Bytes: around.Network[1].Bytes}
+	took, err := r.predict(e, algorithm)
+	require.NoError(t, err)
+	return took
+}
+
+// So does what they combine of each other's, for calls that do that: what they copy of each other's may go another way.
+func TestNetworkIsFoundOutByCombining(t *testing.T) {
+	const bytes = 1 << 20
+	for name, of := range slowMemories {
+		t.Run(name, func(t *testing.T) {
+			s := &survey{Config: Config{Provider: "shm"}}
+			n := of.network(s)
+			n.ReduceRate = combiningGiven(n, n.ReduceTogether)
+			around := foundBy(t, n, bytes, true)
+			for _, rooted := range []bool{false, true} {
+				e, err := s.estimate(around, kind{rooted: rooted})
+				require.NoError(t, err)
+				of.isFoundOut(t, e)
+				require.InEpsilon(t, n.ReduceRate, e.ReduceRate, 0.15)
+			}
+			for _, by := range []float64{1, 0.5, 2} {
+				took := by * around.Network[1].Exchange.Median()
+				other := *around
+				other.Network = slices.Clone(around.Network)
+				other.Network[1].Exchange = always(took)
+				require.InEpsilon(t, took, foretold(t, s, &other, "reduce-scatter", "recursive-halving"), 0.05, by)
+			}
 		})
 	}
 }
@@ -193,7 +245,7 @@ func TestCrowdedMemory(t *testing.T) {
 				},
 				Crowd: &Crowd{
 					Barrier: Series{10}, Short: Series{10},
-					Exchange: &Exchange{Bytes: bytes, Direct: Series{exchange}, Bruck: Series{exchange}},
+					Exchange: &Exchange{Bytes: bytes, AtOnce: Series{exchange}, InTurn: Series{exchange}},
 					Tree:     tree,
 				},
 			},
@@ -253,7 +305,7 @@ func TestCrowdsHaveTheMemoryOfCalls(t *testing.T) {
 				e := tcp.newCrowd(kind.String(), ranks, bytes).Exchange
 				exchange, uses := job.Case{Work: "allgather", Bytes: e.Bytes}, memoryOf(kind.String(), ranks, bytes)
 				require.InEpsilon(t, uses, exchange.Memory(ranks), 0.01, "%v of %d bytes on %d ranks", kind, bytes, ranks)
-				_, err := exchangeOf(2, e.Bytes, true)
+				_, err := gathered.of(2, e.Bytes, true)
 				require.NoError(t, err)
 				// Two ranks have as much, where that makes a difference.
 				require.Equal(t, bytes, tcp.pairBytes(kind.String(), ranks, bytes))
@@ -314,7 +366,7 @@ func TestExchangesGoTheWayOfCalls(t *testing.T) {
 func TestProbesHaveTheMemoryOfCalls(t *testing.T) {
 	for _, arena := range []bool{false, true} {
 		w := worksheet{arena: arena}
-		w.addNetwork([]Probe{{Bytes: short}, {Bytes: 1 << 20}}, 4, true)
+		w.addNetwork([]Probe{{Bytes: short}, {Bytes: 1 << 20}}, 4, true, false)
 		w.addCrowd(&Crowd{Exchange: &Exchange{}, Tree: &Tree{}})
 		require.NotEmpty(t, w.cases)
 		for _, c := range w.cases {
@@ -385,7 +437,7 @@ func TestCalibratingCalls(t *testing.T) {
 	} {
 		around := &Surroundings{Crowd: &Crowd{}}
 		if one.bytes > short {
-			around.Crowd.Exchange = &Exchange{Bytes: one.bytes, Direct: Series{1}, Bruck: Series{1}}
+			around.Crowd.Exchange = &Exchange{Bytes: one.bytes, AtOnce: Series{1}, InTurn: Series{1}}
 		}
 		got := s.calibrates(&Result{Collective: one.collective, Ranks: one.ranks, Bytes: one.bytes, around: around}, one.algorithm)
 		require.Equal(t, one.want, got, "%+v", one)

@@ -41,8 +41,33 @@ func (w *worksheet) note(samples []bench.Sample) {
 	}
 }
 
+// exchange is how ranks find out what it is like to put to each other.
+type exchange struct {
+	kind schedule.Collective
+	// ways are by what algorithms ranks that share cores do: all at once, and from one to the next.
+	ways [2]schedule.Algorithm
+}
+
+// What is combined where it was put is neither copied to the caller nor moved by the kernel.
+var (
+	gathered = exchange{schedule.CollectiveAllgather, [...]schedule.Algorithm{schedule.Direct, schedule.Bruck}}
+	combined = exchange{schedule.CollectiveReduceScatter, [...]schedule.Algorithm{schedule.Pairwise, schedule.Ring}}
+)
+
+func exchangeFor(combines bool) exchange {
+	if combines {
+		return combined
+	}
+	return gathered
+}
+
+// combines says whether ranks that are to find out how long a call takes combine what they put to each other.
+func combines(collective string, bytes int) bool {
+	return bytes > short && (collective == schedule.CollectiveAllreduce.String() || collective == schedule.CollectiveReduceScatter.String())
+}
+
 // addNetwork has two ranks of so many find out what the network is like.
-func (w *worksheet) addNetwork(network []Probe, ranks int, simulate bool) {
+func (w *worksheet) addNetwork(network []Probe, ranks int, simulate, combines bool) {
 	add := func(series *Series, c job.Case) {
 		c.Pair = ranks > 2
 		w.add(series, c)
@@ -55,7 +80,8 @@ func (w *worksheet) addNetwork(network []Probe, ranks int, simulate bool) {
 		if !simulate {
 			continue
 		}
-		add(&one.Exchange, job.Case{Work: schedule.CollectiveAllgather.String(), Algorithm: schedule.Direct, Bytes: one.Bytes})
+		e := exchangeFor(combines && one.Bytes != short)
+		add(&one.Exchange, job.Case{Work: e.kind.String(), Algorithm: e.ways[0], Bytes: one.Bytes})
 		add(&one.Put, job.Case{Work: schedule.CollectiveBcast.String(), Algorithm: schedule.Tree, Bytes: one.Bytes})
 		add(&one.Reduce, job.Case{Work: schedule.CollectiveReduce.String(), Algorithm: schedule.Tree, Bytes: one.Bytes})
 		if one.Bytes == short {
@@ -73,21 +99,19 @@ func (w *worksheet) addCrowd(crowd *Crowd) {
 	w.add(&crowd.Short, job.Case{Work: schedule.CollectiveAllgather.String(), Algorithm: schedule.Bruck, Bytes: short})
 	w.add(&crowd.Direct, job.Case{Work: schedule.CollectiveAllgather.String(), Algorithm: schedule.Direct, Bytes: short})
 	if e := crowd.Exchange; e != nil {
-		w.add(&e.Direct, job.Case{Work: schedule.CollectiveAllgather.String(), Algorithm: crowdExchanges[0], Bytes: e.Bytes})
-		w.add(&e.Bruck, job.Case{Work: schedule.CollectiveAllgather.String(), Algorithm: crowdExchanges[1], Bytes: e.Bytes})
+		x := exchangeFor(e.Combines)
+		w.add(&e.AtOnce, job.Case{Work: x.kind.String(), Algorithm: x.ways[0], Bytes: e.Bytes})
+		w.add(&e.InTurn, job.Case{Work: x.kind.String(), Algorithm: x.ways[1], Bytes: e.Bytes})
 	}
 	if t := crowd.Tree; t != nil {
 		w.add(&t.Took, job.Case{Work: t.Collective, Algorithm: schedule.Tree, Bytes: t.Bytes})
 	}
 }
 
-// crowdExchanges are the algorithms of an Exchange, as its fields.
-var crowdExchanges = []schedule.Algorithm{schedule.Direct, schedule.Bruck}
-
 // probe has two ranks find out what the network is like, in a job of their own.
 func (s *survey) probe(ctx context.Context) error {
 	var w worksheet
-	w.addNetwork(s.report.Network, 2, false)
+	w.addNetwork(s.report.Network, 2, false, false)
 	samples, err := s.ranks(2, len(w.cases)).Measure(ctx, w.cases)
 	switch {
 	case ctx.Err() != nil:
@@ -112,7 +136,7 @@ func newNetwork(sizes []int) (network []Probe) {
 // and by what memory they have; so calls are predicted from what is true of their own.
 func (s *survey) surround() {
 	for _, r := range s.report.Results {
-		r.around = &Surroundings{Collective: r.Collective, Ranks: r.Ranks, Bytes: r.Bytes, Network: newNetwork([]int{s.pairBytes(r.Collective, r.Ranks, r.Bytes)})}
+		r.around = &Surroundings{Collective: r.Collective, Ranks: r.Ranks, Bytes: r.Bytes, Combines: combines(r.Collective, r.Bytes), Network: newNetwork([]int{s.pairBytes(r.Collective, r.Ranks, r.Bytes)})}
 		if r.Ranks > runtime.NumCPU() {
 			r.around.Crowd = s.newCrowd(r.Collective, r.Ranks, r.Bytes)
 		}
@@ -126,7 +150,7 @@ func (s *survey) surround() {
 func (s *survey) newCrowd(collective string, ranks, bytes int) *Crowd {
 	crowd := &Crowd{}
 	if bytes > short && (s.Provider != shm || bytes >= shared) {
-		crowd.Exchange = &Exchange{Bytes: s.alike(exchangeBytes(collective, ranks, bytes, ranks), ranks, collective, ranks, bytes)}
+		crowd.Exchange = &Exchange{Combines: combines(collective, bytes), Bytes: s.alike(exchangeBytes(collective, ranks, bytes, ranks), ranks, collective, ranks, bytes)}
 		switch collective {
 		case schedule.CollectiveBcast.String():
 			crowd.Tree = &Tree{Collective: collective, Bytes: bytes}
@@ -267,7 +291,7 @@ func duration(micros float64) time.Duration {
 
 // round is what was found out in one of them.
 func (a *Surroundings) round(i int) *Surroundings {
-	one := &Surroundings{Collective: a.Collective, Ranks: a.Ranks, Bytes: a.Bytes}
+	one := &Surroundings{Collective: a.Collective, Ranks: a.Ranks, Bytes: a.Bytes, Combines: a.Combines}
 	for _, p := range a.Network {
 		one.Network = append(one.Network, Probe{
 			Bytes: p.Bytes, Message: p.Message.round(i), Combine: p.Combine.round(i), Copy: p.Copy.round(i),
@@ -279,7 +303,7 @@ func (a *Surroundings) round(i int) *Surroundings {
 	}
 	one.Crowd = &Crowd{Barrier: a.Crowd.Barrier.round(i), Short: a.Crowd.Short.round(i), Direct: a.Crowd.Direct.round(i)}
 	if e := a.Crowd.Exchange; e != nil {
-		one.Crowd.Exchange = &Exchange{Bytes: e.Bytes, Direct: e.Direct.round(i), Bruck: e.Bruck.round(i)}
+		one.Crowd.Exchange = &Exchange{Combines: e.Combines, Bytes: e.Bytes, AtOnce: e.AtOnce.round(i), InTurn: e.InTurn.round(i)}
 	}
 	if t := a.Crowd.Tree; t != nil {
 		one.Crowd.Tree = &Tree{Collective: t.Collective, Bytes: t.Bytes, Took: t.Took.round(i)}

@@ -47,7 +47,7 @@ type Probe struct {
 	Message Series `json:"message_us"`
 	Combine Series `json:"combine_us"`
 	Copy    Series `json:"copy_us"`
-	// Exchange is a call in which two ranks put to each other, Put one in which one of them
+	// Exchange is a call in which two ranks put to each other (see Surroundings.Combines), Put one in which one of them
 	// does, and Reduce one in which the other combines that; Barrier one in which they tell each
 	// other and move nothing, Empty one in which they do not even that, and Stream what a put
 	// takes a rank where many follow each other. They are measured for the simulation.
@@ -63,11 +63,13 @@ type Probe struct {
 // after they made the calls of a result: two of them by themselves, and all that share cores
 // together.
 type Surroundings struct {
-	Collective string  `json:"collective"`
-	Ranks      int     `json:"ranks"`
-	Bytes      int     `json:"bytes"`
-	Network    []Probe `json:"network,omitempty"`
-	Crowd      *Crowd  `json:"crowd,omitempty"`
+	Collective string `json:"collective"`
+	Ranks      int    `json:"ranks"`
+	Bytes      int    `json:"bytes"`
+	// Combines: two ranks that put more than 8 B to each other did so in a ReduceScatter, and not in an Allgather.
+	Combines bool    `json:"combines,omitempty"`
+	Network  []Probe `json:"network,omitempty"`
+	Crowd    *Crowd  `json:"crowd,omitempty"`
 }
 
 // Crowd is how long a barrier of ranks that share cores takes, an exchange of a few bytes by
@@ -81,12 +83,14 @@ type Crowd struct {
 	Tree     *Tree     `json:"tree,omitempty"`
 }
 
-// Exchange is how long one of so many bytes takes: direct, where each puts to all at once,
-// and by Bruck, where it puts to one after the other.
+// Exchange is how long one of so many bytes takes in which each puts to all at once, and one
+// in which it puts to one after the other: an Allgather, direct and by Bruck, or where the call
+// combines a ReduceScatter, by pairs and by a ring.
 type Exchange struct {
-	Bytes  int    `json:"bytes"`
-	Direct Series `json:"direct_us"`
-	Bruck  Series `json:"bruck_us"`
+	Combines bool   `json:"combines,omitempty"`
+	Bytes    int    `json:"bytes"`
+	AtOnce   Series `json:"at_once_us"`
+	InTurn   Series `json:"in_turn_us"`
 }
 
 // Tree is how long a Bcast or a Reduce of so many bytes takes by one.

@@ -186,7 +186,7 @@ func (s *survey) measureWeft(ctx context.Context, group []*Result) error {
 		}
 		// Right behind its calls: the host of a virtual machine may give it other cores meanwhile.
 		if around := r.around; around != nil {
-			w.addNetwork(around.Network, around.Ranks, true)
+			w.addNetwork(around.Network, around.Ranks, true, around.Combines)
 			if around.Crowd != nil {
 				w.addCrowd(around.Crowd)
 			}
