@@ -2,6 +2,7 @@ package collective
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/weft-go/weft/collective/schedule"
@@ -20,6 +21,9 @@ func (g *group) options(kind schedule.Collective, bytes, element int, commutativ
 	o.Chunk = chunk
 	if len(adjust) == 0 {
 		return o, nil
+	}
+	if slices.ContainsFunc(adjust, func(f Option) bool { return f == nil }) {
+		return o, &ArgumentError{"option", "nil", "a function, as WithAlgorithm returns one, or none at all"}
 	}
 	if o = adjusted(o, adjust); o.Chunk == chunk {
 		o.Chunk = g.chunk(kind, o.Algorithm, bytes, element)

@@ -50,6 +50,7 @@ func TestOptionsWithoutAPlan(t *testing.T) {
 			func(o *schedule.Options) { o.Chunk = -1 },
 			func(o *schedule.Options) { o.Chunk = 1 },
 			WithAlgorithm(schedule.Ring),
+			nil,
 		} {
 			for rank, err := range errorsOf(worlds, func(rank int, c *comm.Comm) error { return Bcast(deadline(t), c, bufs[rank], 0, adjust) }) {
 				var argument *ArgumentError
