@@ -99,7 +99,8 @@ type Conn struct {
 	finished      bool        // it has said so
 	locallyClosed bool
 	draining      bool // nothing had failed when shut began the orderly end
-	acknowledged  bool // the peer has said that it has all of this side's
+	acknowledged  bool // the peer has all of this side's messages, as is known
+	confirmed     bool // it has said so, and then ends its side
 	answered      bool // this side has said that it has all of the peer's
 	hungUp        bool // the control connection has ended in order
 	over          bool // the control connection is done with
@@ -292,7 +293,7 @@ func (r *Reactor) confirm(c *Conn, count uint64) {
 	if !r.lastMessage(c, count) {
 		return
 	}
-	c.acknowledged, c.peerClosed = true, true
+	c.acknowledged, c.confirmed, c.peerClosed = true, true, true
 	r.decide(c)
 	r.settleEnd(c)
 }

@@ -89,9 +89,9 @@ func (r *Reactor) stall(p *peer, err error) {
 // undecided says whether the end of an operation is left open, because the peer has closed in
 // order: what has arrived may be reported as lost when the peer's endpoint has gone before
 // the device has heard so. The control connection tells, if it has not yet: the peer
-// confirms what it has (confirm), or is lost (fail). Of writes to its memory it confirms
-// nothing; but one that tells of itself is for a peer that waits for that, and one that has
-// closed in order does not.
+// confirms what it has (confirm), or is lost (hangUp, fail). Of writes to its memory it confirms
+// nothing; but one that tells of itself is for a peer that waits for that, and one that goes
+// in order does not. One that has all messages may have been killed.
 func (r *Reactor) undecided(op *operation, err error) bool {
 	c := op.conn
 	tells := op.purpose == remoteAccess && op.flags&fabric.Immediate != 0
@@ -100,9 +100,9 @@ func (r *Reactor) undecided(op *operation, err error) bool {
 		return false
 	case !c.peerClosed || c.failure != nil || !errors.Is(failureKind(err), ErrPeerLost):
 		return false
-	case c.acknowledged:
+	case c.settled(op):
 		r.ended(op, nil)
-	case c.over:
+	case c.over || c.hungUp:
 		return false
 	default:
 		c.undecided = append(c.undecided, undecided{op, err})
@@ -116,12 +116,20 @@ type undecided struct {
 	err error
 }
 
+// settled says whether an operation that may have failed or not has not.
+func (c *Conn) settled(op *operation) bool {
+	if op.purpose == remoteAccess {
+		return c.confirmed
+	}
+	return c.acknowledged
+}
+
 // decide ends what was left open.
 func (r *Reactor) decide(c *Conn) {
 	all := c.undecided
 	c.undecided = nil
 	for _, u := range all {
-		if c.acknowledged {
+		if c.settled(u.op) {
 			u.err = nil
 		}
 		r.ended(u.op, u.err)

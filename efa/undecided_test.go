@@ -1,6 +1,8 @@
 package efa
 
 import (
+	"fmt"
+	"io"
 	"runtime"
 	"syscall"
 	"testing"
@@ -96,22 +98,37 @@ func TestPeerClosesBeforeItsMemoryAnswers(t *testing.T) {
 	}
 }
 
-// A peer that is lost after it has said that it closes ends the write with that.
+// A peer that is gone after it has said that it closes, but not that it has everything, may have been killed: the
+// write ends with that, whichever of the two is known first, though all messages were there.
 func TestPeerIsLostBeforeItsMemoryAnswers(t *testing.T) {
-	o := newOrdering(t, Config{})
-	r, c := o.from.reactor, o.from
-	s := make(told, 1)
-	leading(r, func() {
-		op := r.newOperation(c, remoteAccess)
-		op.kind, op.flags, op.accessor = fabric.OpWrite, fabric.Immediate, s
-		r.finish(c, 0)
-		r.completed(op, &fabric.Completion{Err: &fabric.Error{Op: "write", Errno: fabric.Errno(syscall.ENOTCONN)}})
-		require.Empty(t, s)
-		r.fail(c, ErrPeerLost, nil)
-	})
-	require.ErrorIs(t, s.waitFor(t), ErrPeerLost)
-	require.NoError(t, o.to.CloseNow())
-	require.NoError(t, c.CloseNow())
+	for name, end := range map[string]func(r *Reactor, c *Conn){
+		"hung up": func(r *Reactor, c *Conn) { r.hangUp(c, io.EOF) },
+		"failed":  func(r *Reactor, c *Conn) { r.fail(c, ErrPeerLost, nil) },
+	} {
+		for _, first := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, " first: ", first), func(t *testing.T) {
+				o := newOrdering(t, Config{})
+				r, c := o.from.reactor, o.from
+				s := make(told, 1)
+				leading(r, func() {
+					op := r.newOperation(c, remoteAccess)
+					op.kind, op.flags, op.accessor = fabric.OpWrite, fabric.Immediate, s
+					r.finish(c, 0)
+					if first {
+						end(r, c)
+					}
+					r.completed(op, &fabric.Completion{Err: &fabric.Error{Op: "write", Errno: fabric.Errno(syscall.ENOTCONN)}})
+					if !first {
+						require.Empty(t, s)
+						end(r, c)
+					}
+				})
+				require.ErrorIs(t, s.waitFor(t), ErrPeerLost)
+				require.NoError(t, o.to.CloseNow())
+				require.NoError(t, c.CloseNow())
+			})
+		}
+	}
 }
 
 // takeInUntil takes in what has come on control connections; the caller leads.

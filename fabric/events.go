@@ -30,12 +30,11 @@ type EventQueue struct {
 	buffer cgo.EventBuffer
 	// owners are the objects that events can be about, by identity.
 	owners map[uintptr]eventOwner
-	// pending was read before anybody asked for it; see drain. So was what was then dropped.
+	// pending was read before anybody asked for it; see drain.
 	pending []pendingEvent
-	dropped uint64
 }
 
-// mostUnreadErrors is how many errors that are about nothing of the program's may wait.
+// mostUnreadErrors is how many errors may wait on efa.
 const mostUnreadErrors = 1024
 
 // eventOwner is what an event can be about.
@@ -289,11 +288,7 @@ func (q *EventQueue) drain() {
 		if !ok || err != nil {
 			return
 		}
-		switch {
-		case p.stale():
-		case p.err != nil && p.owner == nil && len(q.pending) >= mostUnreadErrors:
-			q.dropped++
-		default:
+		if !p.stale() {
 			q.pending = append(q.pending, p)
 		}
 	}
@@ -306,9 +301,7 @@ func (q *EventQueue) Dropped() uint64 {
 		return 0
 	}
 	defer q.leave()
-	q.lock.Lock()
-	defer q.lock.Unlock()
-	return q.dropped + q.raw.Dropped()
+	return q.raw.Dropped()
 }
 
 // attach makes an object known that events will be about. libfabric names

@@ -63,16 +63,5 @@ func TestUnreadErrorsAreFew(t *testing.T) {
 		all(3)
 		heard(3, more)
 		require.NoError(t, errors.Join(a.goesOn(t, b), b.goesOn(t, a)))
-
-		// So it is where they are read before anybody has asked for it: here by whatever is
-		// opened beside it.
-		for range 3 {
-			all(kept)
-			require.NoError(t, a.goesOn(t, b))
-			q, v := queueOf(t, b.domain, 8), vectorOf(t, b.domain)
-			require.NoError(t, endpointOf(t, b.domain).Enable(v, q, b.events))
-		}
-		require.Equal(t, kept, read())
-		require.EqualValues(t, 2*kept+more, b.events.Dropped())
 	})
 }
