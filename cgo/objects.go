@@ -152,10 +152,14 @@ func (f Fabric) Close() Code { return codeOf(C.weft_close(&f.p.fid)) }
 func (d Domain) Close() Code { return codeOf(C.weft_close(&d.p.fid)) }
 
 // Close closes the endpoint (fi_close).
-func (e Endpoint) Close() Code { return codeOf(C.weft_reach_close(&e.p.fid)) }
+func (e Endpoint) Close() Code { return codeOf(C.weft_reach_close(&e.p.fid, 0)) }
+
+// CloseInner is Close for a reliable endpoint of efa of libfabric 1, which has another one inside and
+// looks into that after it was freed.
+func (e Endpoint) CloseInner() Code { return codeOf(C.weft_reach_close(&e.p.fid, 1)) }
 
 // Close closes the completion queue (fi_close).
-func (q CompletionQueue) Close() Code { return codeOf(C.weft_reach_close(&q.p.fid)) }
+func (q CompletionQueue) Close() Code { return codeOf(C.weft_reach_close(&q.p.fid, 0)) }
 
 // Close closes the address vector (fi_close).
 func (v AddressVector) Close() Code { return codeOf(C.weft_close(&v.p.fid)) }

@@ -2,6 +2,7 @@
 
 #define _GNU_SOURCE
 #include "reach.h"
+#include "innerendpoint.h"
 #include "mapped.h"
 #include "verbs.h"
 
@@ -348,7 +349,7 @@ enum weft_guarded weft_reach_guard(struct weft_reach *r, struct fid *object)
 	return w ? can(q.at->context) : WEFT_NO_QUEUE;
 }
 
-int weft_reach_close(struct fid *object)
+int weft_reach_close(struct fid *object, int has_inner)
 {
 	struct watch **at, *w, *its = NULL;
 	int ret;
@@ -365,7 +366,7 @@ int weft_reach_close(struct fid *object)
 		its = w;
 	}
 	pthread_mutex_unlock(&lock);
-	ret = fi_close(object);
+	ret = has_inner ? weft_inner_close(object) : fi_close(object);
 	while ((w = its)) {
 		its = w->following;
 		if (!ret) {

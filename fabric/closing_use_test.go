@@ -38,6 +38,7 @@ var afterClose = map[string]string{
 	"Deferred.Counter":               "what it was",
 	"Endpoint.Batching":              "what it was",
 	"Endpoint.Info":                  "what it was",
+	"EventQueue.Dropped":             "0, as it says",
 	"EventQueue.WaitDescriptor":      "what it was, but closed",
 	"Group.Address":                  "what it was",
 	"Group.Rank":                     "what it was",

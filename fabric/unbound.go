@@ -18,7 +18,11 @@ func (e *Endpoint) closeRaw() cgo.Code {
 		(strings.HasSuffix(e.provider, ";ofi_rxm") || e.provider == "net")
 	if !missed {
 		open := acceptedBy(e)
-		code := e.raw.Close()
+		closes := e.raw.Close
+		if e.hasInner() {
+			closes = e.raw.CloseInner
+		}
+		code := closes()
 		if code == 0 {
 			open.closeLeft()
 			e.injected.close()
@@ -47,4 +51,9 @@ func (e *Endpoint) hasVector() bool {
 		}
 	}
 	return false
+}
+
+// hasInner says whether libfabric looks into memory of the endpoint that it has freed.
+func (e *Endpoint) hasInner() bool {
+	return core(e.provider) == "efa" && e.Info().Endpoint() == ReliableDatagram && LibraryVersion().Major < 2
 }
