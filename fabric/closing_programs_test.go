@@ -81,12 +81,8 @@ func (c *closingProcess) start() error {
 	c.errors.Reset()
 	// As long as the programs have: each has its own time.
 	c.command = testprocess.Command(c.t, os.Args[0], "-test.run=^TestClosePrograms$", "-test.count=1", "-test.timeout=0")
-	c.command.Env = append(os.Environ(), closer+"="+c.provider)
-	if c.provider != "efa" || fabric.LibraryVersion().Major >= 2 {
-		// What libfabric has freed is no longer what it was. fi_close of efa's endpoints
-		// in 1.17 looks there, for what else it frees.
-		c.command.Env = append(c.command.Env, "MALLOC_PERTURB_=165")
-	}
+	// What libfabric has freed is no longer what it was.
+	c.command.Env = append(os.Environ(), closer+"="+c.provider, "MALLOC_PERTURB_=165")
 	c.command.Stderr = &c.errors
 	programs, err := c.command.StdinPipe()
 	if err != nil {
