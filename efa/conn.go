@@ -63,9 +63,10 @@ type Conn struct {
 	// writeFailed is why the first write that failed did.
 	writeFailed error
 	copied      int // bytes of payloads that the device has copies of
-	// peerClosed: nothing is accepted there any more. writingEnded: CloseWrite was
-	// called, and writtenTold: the peer knows.
-	peerClosed, writingEnded, writtenTold bool
+	// peerClosed: nothing is accepted there any more, and confirmed: the peer has said that it
+	// has all, and ends its side then. writingEnded: CloseWrite was called, and writtenTold:
+	// the peer knows.
+	peerClosed, confirmed, writingEnded, writtenTold bool
 
 	// Reading.
 	reads    *tagged.ReadDeque[inbound]
@@ -100,7 +101,6 @@ type Conn struct {
 	locallyClosed bool
 	draining      bool // nothing had failed when shut began the orderly end
 	acknowledged  bool // the peer has all of this side's messages, as is known
-	confirmed     bool // it has said so, and then ends its side
 	answered      bool // this side has said that it has all of the peer's
 	hungUp        bool // the control connection has ended in order
 	over          bool // the control connection is done with
