@@ -17,6 +17,10 @@ func (e Endpoint) GuardFetches() bool { return C.weft_guard_fetches(e.p) != 0 }
 // another has. It says whether the domain below was found.
 func (d Domain) MarkMessages() bool { return C.weft_mark_messages(d.p) != 0 }
 
+// LeaveUnmarked is in the place of MarkMessages for a domain of ofi_rxm that is not to be marked: not every
+// connection is known from then on.
+func LeaveUnmarked() { C.weft_leave_unmarked() }
+
 // SendUnsegmented has an enabled endpoint of ofi_rxm, which sends at once what is no longer
 // than the limit, send nothing in segments. It says whether that was found to do.
 func (e Endpoint) SendUnsegmented(eagerLimit uint64) bool {

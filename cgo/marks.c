@@ -6,6 +6,7 @@
 
 #include <malloc.h>
 #include <pthread.h>
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,6 +32,7 @@ struct copy {
 // follows, and of handles, which follows that. They outlive the connection, since
 // libfabric makes calls of one that it has just closed.
 struct marked {
+	const struct fid_ep *connection;
 	uint64_t number; // 0: the connection is closed
 	const struct fi_ops *own_handle;
 	const struct fi_ops_msg *own_messages;
@@ -39,12 +41,31 @@ struct marked {
 
 static struct copy *copies;
 static struct marked *closed;
+// Those of open connections, by place, of search.h; and whether all connections are there, as far
+// as there was memory.
+static void *living;
+static int incomplete;
 // They begin somewhere that other bytes are not taken for.
 #define FIRST_NUMBER (UINT64_C(1) << 62)
 static uint64_t numbers = FIRST_NUMBER;
 // From the context of a buffer to the number. 0: not known yet; -1: they differ.
 static ptrdiff_t to_number;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static int by_place(const void *a, const void *b)
+{
+	uintptr_t x = (uintptr_t)((const struct marked *)a)->connection;
+	uintptr_t y = (uintptr_t)((const struct marked *)b)->connection;
+
+	return x < y ? -1 : x > y;
+}
+
+// add notes that a connection is open.
+static void add(struct marked *m)
+{
+	if (!tsearch(m, &living, by_place))
+		incomplete = 1;
+}
 
 // copy_of returns the copy of a table, and makes it if there is none.
 static void *copy_of(const void *own, size_t size, int *made)
@@ -121,16 +142,25 @@ static ssize_t read_and_mark(struct fid_cq *cq, void *buf, size_t count)
 
 int weft_came_by(const struct fid_ep *connection, const void *message)
 {
-	const struct marked *m = (const struct marked *)connection->msg - 1;
+	const struct marked wanted = { .connection = connection };
 	ptrdiff_t at = __atomic_load_n(&to_number, __ATOMIC_RELAXED);
-	uint64_t number;
+	uint64_t number, first = 0;
+	void *found;
+	int all;
 
-	if (connection->msg->recv != receive_by_connection)
+	// What is at the place of one that has ended may be anything.
+	pthread_mutex_lock(&lock);
+	found = tfind(&wanted, &living, by_place);
+	if (found)
+		first = (*(struct marked **)found)->number;
+	all = !incomplete;
+	pthread_mutex_unlock(&lock);
+	if (!found)
+		return !all;
+	if (at <= 0)
 		return 1;
-	if (!m->number || at <= 0)
-		return m->number != 0;
 	memcpy(&number, (const char *)message + at, sizeof number);
-	return number < FIRST_NUMBER || number >= m->number;
+	return number < FIRST_NUMBER || number >= first;
 }
 
 static int close_connection(struct fid *fid)
@@ -141,12 +171,17 @@ static int close_connection(struct fid *fid)
 	int ret;
 
 	m->number = 0;
+	pthread_mutex_lock(&lock);
+	tdelete(m, &living, by_place);
+	pthread_mutex_unlock(&lock);
 	ret = m->own_handle->close(fid);
+	pthread_mutex_lock(&lock);
 	if (ret) {
 		m->number = number;
+		add(m);
+		pthread_mutex_unlock(&lock);
 		return ret;
 	}
-	pthread_mutex_lock(&lock);
 	m->next_closed = closed;
 	closed = m;
 	pthread_mutex_unlock(&lock);
@@ -172,11 +207,12 @@ static void mark(struct fid_ep *connection)
 	const struct fi_ops *handle = connection->fid.ops;
 	struct marked *m;
 
-	if (!messages)
-		return;
 	pthread_mutex_lock(&lock);
-	m = take(messages->size, handle->size);
-	if (m) {
+	m = messages ? take(messages->size, handle->size) : NULL;
+	if (!m) {
+		incomplete = 1;
+	} else {
+		m->connection = connection;
 		m->number = __atomic_add_fetch(&numbers, 1, __ATOMIC_RELAXED);
 		m->own_messages = messages;
 		m->own_handle = handle;
@@ -185,6 +221,7 @@ static void mark(struct fid_ep *connection)
 		connection->fid.ops = memcpy((char *)(m + 1) + messages->size, handle,
 					     handle->size);
 		connection->fid.ops->close = close_connection;
+		add(m);
 	}
 	pthread_mutex_unlock(&lock);
 }
@@ -250,6 +287,8 @@ static void replace(struct fid_domain *domain)
 	}
 	if (copy)
 		domain->ops = copy;
+	else
+		incomplete = 1;
 }
 
 // has_code says whether a library has the code.
@@ -273,6 +312,14 @@ static int is_domain(const struct weft_looks *l, const struct fid_domain *place)
 	       dl_iterate_phdr(has_code, (void *)calls.srx_ctx);
 }
 
+int weft_leave_unmarked(void)
+{
+	pthread_mutex_lock(&lock);
+	incomplete = 1;
+	pthread_mutex_unlock(&lock);
+	return 0;
+}
+
 int weft_mark_messages(struct fid_domain *domain)
 {
 	struct fid_domain **word = (struct fid_domain **)domain;
@@ -280,14 +327,17 @@ int weft_mark_messages(struct fid_domain *domain)
 	struct weft_looks looks;
 	int count = 0;
 
-	if (weft_begin_looks(&looks))
-		return 0;
+	if (weft_begin_looks(&looks)) {
+		return weft_leave_unmarked();
+	}
 	pthread_mutex_lock(&lock);
 	for (; word < end; word++)
 		if (*word != domain && is_domain(&looks, *word)) {
 			replace(*word);
 			count++;
 		}
+	if (!count)
+		incomplete = 1;
 	pthread_mutex_unlock(&lock);
 	weft_end_looks(&looks);
 	return count;

@@ -238,6 +238,10 @@ func (*EventBuffer) Data() uint64         { return 0 }
 func (*EventBuffer) Info() (Info, bool)   { return Info{}, false }
 func (*EventBuffer) Bytes() []byte        { return nil }
 
+// Of fetch.go.
+
+func LeaveUnmarked() {}
+
 // Of hints.go.
 
 type Hints struct {

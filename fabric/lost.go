@@ -27,6 +27,8 @@ func fetchesOverConnections(provider string) bool { return strings.HasSuffix(pro
 func markMessages(d cgo.Domain) {
 	if os.Getenv(rxmBufferSize) == "" && os.Getenv("FI_HOOK") == "" {
 		d.MarkMessages()
+	} else {
+		cgo.LeaveUnmarked()
 	}
 }
 
