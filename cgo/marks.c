@@ -33,7 +33,7 @@ struct copy {
 // libfabric makes calls of one that it has just closed.
 struct marked {
 	const struct fid_ep *connection;
-	uint64_t number; // 0: the connection is closed
+	uint64_t number;
 	const struct fi_ops *own_handle;
 	const struct fi_ops_msg *own_messages;
 	struct marked *next_closed;
@@ -167,25 +167,21 @@ static int close_connection(struct fid *fid)
 {
 	// The public part of an endpoint begins with that of a handle.
 	struct marked *m = (struct marked *)((struct fid_ep *)fid)->msg - 1;
-	uint64_t number = m->number;
 	int ret;
 
-	m->number = 0;
 	pthread_mutex_lock(&lock);
 	tdelete(m, &living, by_place);
 	pthread_mutex_unlock(&lock);
 	ret = m->own_handle->close(fid);
 	pthread_mutex_lock(&lock);
 	if (ret) {
-		m->number = number;
 		add(m);
-		pthread_mutex_unlock(&lock);
-		return ret;
+	} else {
+		m->next_closed = closed;
+		closed = m;
 	}
-	m->next_closed = closed;
-	closed = m;
 	pthread_mutex_unlock(&lock);
-	return 0;
+	return ret;
 }
 
 // take returns tables for a connection, whose own are so long.
