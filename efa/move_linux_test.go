@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -47,12 +48,12 @@ func TestLone(t *testing.T) {
 	}
 	finds := func(want bool) {
 		t.Helper()
-		for range 1000 {
+		for begin := time.Now(); time.Since(begin) < patience; {
 			if _, least := lone(); least > 0 == want {
 				return
 			}
 		}
-		t.Errorf("of a thousand times none was alone: %v", want)
+		t.Errorf("at no time is it so that it is alone: %v", want)
 	}
 	finds(true)
 	core := 0
