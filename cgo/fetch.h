@@ -12,8 +12,14 @@ extern _Thread_local uint32_t weft_lost;
 // number connections, and mark messages with the last number. It returns how many domains
 // there are below it; 0: none was found, and nothing is marked.
 int weft_mark_messages(struct fid_domain *domain);
+// weft_no_place_for_marks says that buffers have no place for a mark, and returns 0.
+int weft_no_place_for_marks(void);
 // weft_leave_unmarked says that there is a domain that is not marked, and returns 0.
 int weft_leave_unmarked(void);
+
+// weft_learn learns from a buffer that is posted where it is from the context, which it is the end
+// of.
+void weft_learn(const char *buf, const char *context);
 
 // weft_came_by says whether a message came by the connection, as far as there are marks.
 int weft_came_by(const struct fid_ep *connection, const void *message);

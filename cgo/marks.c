@@ -2,11 +2,11 @@
 
 #define _GNU_SOURCE
 #include "fetch.h"
+#include "lastingconnection.h"
 #include "mapped.h"
 
 #include <malloc.h>
 #include <pthread.h>
-#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,9 +16,9 @@
 // A message with a smaller number than the connection that has its place is one of who
 // had the place before.
 
-// A message that is to be fetched is a header of 170 bytes or so, in a buffer of 16 KiB.
-// What is no longer than HEADER_MOST, with or without the 64 bytes that are before all
-// messages, ends before PLACE, where the number comes.
+// A message that is to be fetched is a header of 170 bytes or so, in a buffer of 16 KiB or
+// what the environment says. What is no longer than HEADER_MOST, with or without the 64
+// bytes that are before all messages, ends before PLACE, where the number comes.
 #define HEADER_MOST 256
 #define PLACE 512
 
@@ -28,44 +28,15 @@ struct copy {
 	struct copy *next;
 };
 
-// marked is the head of the tables that a connection has for itself: of messages, which
-// follows, and of handles, which follows that. They outlive the connection, since
-// libfabric makes calls of one that it has just closed.
-struct marked {
-	const struct fid_ep *connection;
-	uint64_t number;
-	const struct fi_ops *own_handle;
-	const struct fi_ops_msg *own_messages;
-	struct marked *next_closed;
-};
-
 static struct copy *copies;
-static struct marked *closed;
-// Those of open connections, by place, of search.h; and whether all connections are there, as far
-// as there was memory.
-static void *living;
+// Whether there are connections that have no number.
 static int incomplete;
 // They begin somewhere that other bytes are not taken for.
 #define FIRST_NUMBER (UINT64_C(1) << 62)
 static uint64_t numbers = FIRST_NUMBER;
-// From the context of a buffer to the number. 0: not known yet; -1: they differ.
+// From the context of a buffer to the number. 0: not known yet; -1: there is none.
 static ptrdiff_t to_number;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
-static int by_place(const void *a, const void *b)
-{
-	uintptr_t x = (uintptr_t)((const struct marked *)a)->connection;
-	uintptr_t y = (uintptr_t)((const struct marked *)b)->connection;
-
-	return x < y ? -1 : x > y;
-}
-
-// add notes that a connection is open.
-static void add(struct marked *m)
-{
-	if (!tsearch(m, &living, by_place))
-		incomplete = 1;
-}
 
 // copy_of returns the copy of a table, and makes it if there is none.
 static void *copy_of(const void *own, size_t size, int *made)
@@ -93,9 +64,7 @@ static const void *own_of(const void *copy)
 	return ((const struct copy *)copy - 1)->own;
 }
 
-// learn learns from a buffer that is posted where that is. The context is what the buffer
-// is the end of.
-static void learn(const char *buf, const char *context)
+void weft_learn(const char *buf, const char *context)
 {
 	ptrdiff_t is = buf + PLACE - context;
 	ptrdiff_t was = __atomic_load_n(&to_number, __ATOMIC_RELAXED);
@@ -107,21 +76,12 @@ static void learn(const char *buf, const char *context)
 	__atomic_store_n(&to_number, is, __ATOMIC_RELAXED);
 }
 
-static ssize_t receive_by_connection(struct fid_ep *ep, void *buf, size_t len, void *desc,
-				     fi_addr_t peer, void *context)
-{
-	const struct marked *m = (const struct marked *)ep->msg - 1;
-
-	learn(buf, context);
-	return m->own_messages->recv(ep, buf, len, desc, peer, context);
-}
-
 static ssize_t receive_by_all(struct fid_ep *shared, void *buf, size_t len, void *desc,
 			      fi_addr_t peer, void *context)
 {
 	const struct fi_ops_msg *own = own_of(shared->msg);
 
-	learn(buf, context);
+	weft_learn(buf, context);
 	return own->recv(shared, buf, len, desc, peer, context);
 }
 
@@ -142,84 +102,21 @@ static ssize_t read_and_mark(struct fid_cq *cq, void *buf, size_t count)
 
 int weft_came_by(const struct fid_ep *connection, const void *message)
 {
-	const struct marked wanted = { .connection = connection };
 	ptrdiff_t at = __atomic_load_n(&to_number, __ATOMIC_RELAXED);
-	uint64_t number, first = 0;
-	void *found;
+	uint64_t number, first;
 	int all;
 
-	// What is at the place of one that has ended may be anything.
 	pthread_mutex_lock(&lock);
-	found = tfind(&wanted, &living, by_place);
-	if (found)
-		first = (*(struct marked **)found)->number;
 	all = !incomplete;
 	pthread_mutex_unlock(&lock);
-	if (!found)
+	// What is at the place of one that has ended may be anything.
+	first = weft_connection_number(connection);
+	if (!first)
 		return !all;
 	if (at <= 0)
 		return 1;
 	memcpy(&number, (const char *)message + at, sizeof number);
 	return number < FIRST_NUMBER || number >= first;
-}
-
-static int close_connection(struct fid *fid)
-{
-	// The public part of an endpoint begins with that of a handle.
-	struct marked *m = (struct marked *)((struct fid_ep *)fid)->msg - 1;
-	int ret;
-
-	pthread_mutex_lock(&lock);
-	tdelete(m, &living, by_place);
-	pthread_mutex_unlock(&lock);
-	ret = m->own_handle->close(fid);
-	pthread_mutex_lock(&lock);
-	if (ret) {
-		add(m);
-	} else {
-		m->next_closed = closed;
-		closed = m;
-	}
-	pthread_mutex_unlock(&lock);
-	return ret;
-}
-
-// take returns tables for a connection, whose own are so long.
-static struct marked *take(size_t messages, size_t handle)
-{
-	struct marked **at, *m;
-
-	for (at = &closed; (m = *at); at = &m->next_closed)
-		if (m->own_messages->size == messages && m->own_handle->size == handle) {
-			*at = m->next_closed;
-			return m;
-		}
-	return malloc(sizeof *m + messages + handle);
-}
-
-static void mark(struct fid_ep *connection)
-{
-	const struct fi_ops_msg *messages = connection->msg;
-	const struct fi_ops *handle = connection->fid.ops;
-	struct marked *m;
-
-	pthread_mutex_lock(&lock);
-	m = messages ? take(messages->size, handle->size) : NULL;
-	if (!m) {
-		incomplete = 1;
-	} else {
-		m->connection = connection;
-		m->number = __atomic_add_fetch(&numbers, 1, __ATOMIC_RELAXED);
-		m->own_messages = messages;
-		m->own_handle = handle;
-		connection->msg = memcpy(m + 1, messages, messages->size);
-		connection->msg->recv = receive_by_connection;
-		connection->fid.ops = memcpy((char *)(m + 1) + messages->size, handle,
-					     handle->size);
-		connection->fid.ops->close = close_connection;
-		add(m);
-	}
-	pthread_mutex_unlock(&lock);
 }
 
 static int open_connection(struct fid_domain *domain, struct fi_info *info,
@@ -228,8 +125,12 @@ static int open_connection(struct fid_domain *domain, struct fi_info *info,
 	const struct fi_ops_domain *own = own_of(domain->ops);
 	int ret = own->endpoint(domain, info, connection, context);
 
-	if (ret == 0 && info && info->ep_attr && info->ep_attr->type == FI_EP_MSG)
-		mark(*connection);
+	if (ret || !info || !info->ep_attr || info->ep_attr->type != FI_EP_MSG)
+		return ret;
+	ret = weft_last_connection(connection,
+				   __atomic_add_fetch(&numbers, 1, __ATOMIC_RELAXED));
+	if (ret)
+		fi_close(&(*connection)->fid);
 	return ret;
 }
 
@@ -313,6 +214,12 @@ int weft_leave_unmarked(void)
 	pthread_mutex_lock(&lock);
 	incomplete = 1;
 	pthread_mutex_unlock(&lock);
+	return 0;
+}
+
+int weft_no_place_for_marks(void)
+{
+	__atomic_store_n(&to_number, -1, __ATOMIC_RELAXED);
 	return 0;
 }
 

@@ -240,7 +240,8 @@ func (*EventBuffer) Bytes() []byte        { return nil }
 
 // Of fetch.go.
 
-func LeaveUnmarked() {}
+func NoPlaceForMarks() {}
+func LeaveUnmarked()   {}
 
 // Of hints.go.
 

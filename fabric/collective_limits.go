@@ -64,7 +64,7 @@ func longestCollective(provider string) int {
 
 var longestAtOnce = sync.OnceValue(func() int {
 	const usual = 16 << 10
-	if n, err := strconv.Atoi(os.Getenv("FI_OFI_RXM_BUFFER_SIZE")); err == nil && n > 0 {
+	if n, err := strconv.Atoi(os.Getenv(rxmBufferSize)); err == nil && n > 0 {
 		return min(n, usual)
 	}
 	return usual

@@ -16,10 +16,7 @@ func TestCloseWhereFreedMemoryIsOverwritten(t *testing.T) {
 	each(t, func(t *testing.T, provider string) {
 		const child = "WEFT_TEST_FREED"
 		if os.Getenv(child) == "" {
-			command := testprocess.Command(t, os.Args[0], "-test.run=^TestCloseWhereFreedMemoryIsOverwritten$", "-test.count=1", "-test.timeout=2m")
-			command.Env = append(os.Environ(), child+"=yes", "WEFT_TEST_PROVIDERS="+provider, "MALLOC_PERTURB_=165", "GLIBC_TUNABLES=glibc.malloc.tcache_count=0")
-			said, err := command.CombinedOutput()
-			require.NoError(t, err, "%s", said)
+			runWithFreedOverwritten(t, "TestCloseWhereFreedMemoryIsOverwritten", provider, child+"=yes")
 			return
 		}
 		for range 3 {
@@ -29,4 +26,24 @@ func TestCloseWhereFreedMemoryIsOverwritten(t *testing.T) {
 			endpointOf(t, a.domain)
 		}
 	})
+}
+
+// Nor is that of a connection of ofi_rxm, by which libfabric answers after it has closed it,
+// whether one buffer is for the messages of all connections or for those of one.
+func TestPeerGoesOnWhereFreedMemoryIsOverwritten(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		runWithFreedOverwritten(t, "TestPeerEndsAmidUndertakings$/"+provider+"$/going_on", provider)
+		if provider == "tcp" {
+			runWithFreedOverwritten(t, "TestPeerEndsAmidUndertakings$/"+provider+"$/going_on", provider, "FI_OFI_RXM_USE_SRX=0")
+		}
+	})
+}
+
+// runWithFreedOverwritten runs a test in a process of its own.
+func runWithFreedOverwritten(t *testing.T, test, provider string, more ...string) {
+	command := testprocess.Command(t, os.Args[0], "-test.run=^"+test+"$", "-test.count=1", "-test.timeout=2m")
+	command.Env = append(os.Environ(), "WEFT_TEST_PROVIDERS="+provider, "MALLOC_PERTURB_=165", "GLIBC_TUNABLES=glibc.malloc.tcache_count=0")
+	command.Env = append(command.Env, more...)
+	said, err := command.CombinedOutput()
+	require.NoError(t, err, "%s", said)
 }

@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -16,8 +17,11 @@ import (
 // sent in segments, unless the environment says which are.
 
 // rxmBufferSize is the variable that says how long the buffers are in which messages come. Those
-// of other lengths than the usual one may have no place for the mark of MarkMessages.
-const rxmBufferSize = "FI_OFI_RXM_BUFFER_SIZE"
+// that are shorter than leastMarked have no place for the mark of MarkMessages.
+const (
+	rxmBufferSize = "FI_OFI_RXM_BUFFER_SIZE"
+	leastMarked   = 1024
+)
 
 // fetchesOverConnections says of providers that messages are fetched.
 func fetchesOverConnections(provider string) bool { return strings.HasSuffix(provider, ";ofi_rxm") }
@@ -25,11 +29,16 @@ func fetchesOverConnections(provider string) bool { return strings.HasSuffix(pro
 // markMessages is for a domain of such a provider that was just opened. With FI_HOOK, what is in
 // there is the domain of ofi_rxm itself.
 func markMessages(d cgo.Domain) {
-	if os.Getenv(rxmBufferSize) == "" && os.Getenv("FI_HOOK") == "" {
-		d.MarkMessages()
-	} else {
+	if os.Getenv("FI_HOOK") != "" {
 		cgo.LeaveUnmarked()
+		return
 	}
+	if length := os.Getenv(rxmBufferSize); length != "" {
+		if n, err := strconv.Atoi(length); err != nil || n < leastMarked {
+			cgo.NoPlaceForMarks()
+		}
+	}
+	d.MarkMessages()
 }
 
 // outliveSenders is for an endpoint of such a provider that has been enabled.

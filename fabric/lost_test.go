@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weft-go/weft/fabric"
+	"github.com/weft-go/weft/internal/testprocess"
 )
 
 // sides opens two stations of two domains that know each other.
@@ -246,4 +248,14 @@ func TestSenderOfLongMessageIsGone(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, uint64(1), n)
 	})
+}
+
+// The environment says how long the buffers are that messages come in.
+func TestSenderIsGoneWithBuffersOfOtherLengths(t *testing.T) {
+	for _, length := range []string{"1024", "20000"} {
+		command := testprocess.Command(t, os.Args[0], "-test.run=^TestSenderOfLongMessageIsGone$", "-test.count=1", "-test.timeout=2m")
+		command.Env = append(os.Environ(), "FI_OFI_RXM_BUFFER_SIZE="+length)
+		said, err := command.CombinedOutput()
+		require.NoError(t, err, "%s", said)
+	}
 }
