@@ -101,7 +101,7 @@ int weft_guard_fetches(struct fid_ep *ep)
 
 int weft_send_unsegmented(struct fid_ep *ep, uint64_t eager_limit)
 {
-	const size_t longest_segmented = 131072;
+	const size_t longest_segmented = 8 * eager_limit;
 	size_t *word = (size_t *)ep, *end = word + malloc_usable_size(ep) / sizeof *word;
 	size_t *found = NULL;
 

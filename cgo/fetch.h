@@ -31,7 +31,7 @@ int weft_guard_fetches(struct fid_ep *ep);
 
 // weft_send_unsegmented has an enabled endpoint of ofi_rxm, which sends at once what is
 // no longer than eager_limit, have everything else fetched, and nothing sent in segments,
-// as it does by default up to 128 KiB. 0: that was not found, and nothing was changed.
+// as it does by default up to eight times as much. 0: that was not found, and nothing was changed.
 int weft_send_unsegmented(struct fid_ep *ep, uint64_t eager_limit);
 
 #endif

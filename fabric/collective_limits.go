@@ -2,8 +2,6 @@ package fabric
 
 import (
 	"math"
-	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -64,7 +62,7 @@ func longestCollective(provider string) int {
 
 var longestAtOnce = sync.OnceValue(func() int {
 	const usual = 16 << 10
-	if n, err := strconv.Atoi(os.Getenv(rxmBufferSize)); err == nil && n > 0 {
+	if n := rxmBuffers(); n > 0 {
 		return min(n, usual)
 	}
 	return usual

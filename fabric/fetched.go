@@ -56,7 +56,7 @@ func sendersWrite() bool {
 // eagerLimit is what ofi_rxm copies for its messages: the size of its buffers, if nobody has
 // said otherwise.
 func eagerLimit(i *Info) uint64 {
-	if os.Getenv(rxmBufferSize) != "" || os.Getenv("FI_OFI_RXM_EAGER_LIMIT") != "" {
+	if _, set := os.LookupEnv(rxmBufferSize); set || os.Getenv("FI_OFI_RXM_EAGER_LIMIT") != "" {
 		return i.InjectSize()
 	}
 	return 16_384

@@ -23,6 +23,19 @@ const (
 	leastMarked   = 1024
 )
 
+// rxmBuffers is how long they are. 0: it is not known.
+func rxmBuffers() int {
+	length, set := os.LookupEnv(rxmBufferSize)
+	if !set {
+		return 16 << 10
+	}
+	n, err := strconv.Atoi(length)
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}
+
 // fetchesOverConnections says of providers that messages are fetched.
 func fetchesOverConnections(provider string) bool { return strings.HasSuffix(provider, ";ofi_rxm") }
 
@@ -33,10 +46,8 @@ func markMessages(d cgo.Domain) {
 		cgo.LeaveUnmarked()
 		return
 	}
-	if length := os.Getenv(rxmBufferSize); length != "" {
-		if n, err := strconv.Atoi(length); err != nil || n < leastMarked {
-			cgo.NoPlaceForMarks()
-		}
+	if rxmBuffers() < leastMarked {
+		cgo.NoPlaceForMarks()
 	}
 	d.MarkMessages()
 }
@@ -44,8 +55,8 @@ func markMessages(d cgo.Domain) {
 // outliveSenders is for an endpoint of such a provider that has been enabled.
 func outliveSenders(e *Endpoint) {
 	e.raw.GuardFetches()
-	if os.Getenv("FI_OFI_RXM_SAR_LIMIT") == "" {
-		e.raw.SendUnsegmented(eagerLimit(e.Info()))
+	if n := rxmBuffers(); n > 0 && os.Getenv("FI_OFI_RXM_SAR_LIMIT") == "" {
+		e.raw.SendUnsegmented(uint64(n))
 	}
 }
 

@@ -250,12 +250,17 @@ func TestSenderOfLongMessageIsGone(t *testing.T) {
 	})
 }
 
-// The environment says how long the buffers are that messages come in.
+// The environment says how long the buffers are that messages come in; of none at all it says
+// something, too.
 func TestSenderIsGoneWithBuffersOfOtherLengths(t *testing.T) {
-	for _, length := range []string{"1024", "20000"} {
-		command := testprocess.Command(t, os.Args[0], "-test.run=^TestSenderOfLongMessageIsGone$", "-test.count=1", "-test.timeout=2m")
+	for length, test := range map[string]string{
+		"1024":  "TestSenderOfLongMessageIsGone",
+		"20000": "TestSenderOfLongMessageIsGone",
+		"":      "TestUnexpectedOfEveryLength$/^tcp",
+	} {
+		command := testprocess.Command(t, os.Args[0], "-test.run=^"+test+"$", "-test.count=1", "-test.timeout=2m")
 		command.Env = append(os.Environ(), "FI_OFI_RXM_BUFFER_SIZE="+length)
 		said, err := command.CombinedOutput()
-		require.NoError(t, err, "%s", said)
+		require.NoError(t, err, "%q: %s", length, said)
 	}
 }
