@@ -99,11 +99,21 @@ int weft_guard_fetches(struct fid_ep *ep)
 	return ok;
 }
 
+// What is shorter may be something else of the endpoint's.
+#define LEAST_BUFFERS 256
+
 int weft_send_unsegmented(struct fid_ep *ep, uint64_t eager_limit)
 {
-	const size_t longest_segmented = 8 * eager_limit;
+	size_t posted = __atomic_load_n(&weft_posted_length, __ATOMIC_RELAXED);
 	size_t *word = (size_t *)ep, *end = word + malloc_usable_size(ep) / sizeof *word;
-	size_t *found = NULL;
+	size_t *found = NULL, longest_segmented;
+
+	// The buffers are what is known where nobody says how long they are to be but a file.
+	if (posted > WEFT_BEFORE_MESSAGES)
+		eager_limit = posted - WEFT_BEFORE_MESSAGES;
+	longest_segmented = 8 * eager_limit;
+	if (eager_limit < LEAST_BUFFERS)
+		return 0;
 
 	for (; word + 1 < end; word++) {
 		if (word[0] != eager_limit || word[1] != longest_segmented)

@@ -18,8 +18,11 @@ int weft_no_place_for_marks(void);
 int weft_leave_unmarked(void);
 
 // weft_learn learns from a buffer that is posted where it is from the context, which it is the end
-// of.
-void weft_learn(const char *buf, const char *context);
+// of, and how long they are where that is more than what is before all messages.
+void weft_learn(const char *buf, size_t length, const char *context);
+extern size_t weft_posted_length;
+// What is before all messages. 1.x posts no more than that.
+#define WEFT_BEFORE_MESSAGES 64
 
 // weft_came_by says whether a message came by the connection, as far as there are marks.
 int weft_came_by(const struct fid_ep *connection, const void *message);

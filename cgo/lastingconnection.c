@@ -170,7 +170,7 @@ static struct fi_ops_cm connecting = {
 static ssize_t receive(struct fid_ep *ep, void *buf, size_t length, void *desc, fi_addr_t peer,
 		       void *context)
 {
-	weft_learn(buf, context);
+	weft_learn(buf, length, context);
 	DO(fi_recv(own, buf, length, desc, peer, context));
 }
 

@@ -18,7 +18,7 @@
 
 // A message that is to be fetched is a header of 170 bytes or so, in a buffer of 16 KiB or
 // what the environment says. What is no longer than HEADER_MOST, with or without the 64
-// bytes that are before all messages, ends before PLACE, where the number comes.
+// bytes (WEFT_BEFORE_MESSAGES) that are before all messages, ends before PLACE, where the number comes.
 #define HEADER_MOST 256
 #define PLACE 512
 
@@ -36,6 +36,7 @@ static int incomplete;
 static uint64_t numbers = FIRST_NUMBER;
 // From the context of a buffer to the number. 0: not known yet; -1: there is none.
 static ptrdiff_t to_number;
+size_t weft_posted_length;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 // copy_of returns the copy of a table, and makes it if there is none.
@@ -64,14 +65,18 @@ static const void *own_of(const void *copy)
 	return ((const struct copy *)copy - 1)->own;
 }
 
-void weft_learn(const char *buf, const char *context)
+void weft_learn(const char *buf, size_t length, const char *context)
 {
 	ptrdiff_t is = buf + PLACE - context;
 	ptrdiff_t was = __atomic_load_n(&to_number, __ATOMIC_RELAXED);
 
+	__atomic_store_n(&weft_posted_length, length, __ATOMIC_RELAXED);
+	if (is <= PLACE || is > 4 * PLACE ||
+	    (length > WEFT_BEFORE_MESSAGES && length < PLACE + sizeof numbers))
+		is = -1;
 	if (was == is || was == -1)
 		return;
-	if (was || is <= PLACE || is > 4 * PLACE)
+	if (was)
 		is = -1;
 	__atomic_store_n(&to_number, is, __ATOMIC_RELAXED);
 }
@@ -81,7 +86,7 @@ static ssize_t receive_by_all(struct fid_ep *shared, void *buf, size_t len, void
 {
 	const struct fi_ops_msg *own = own_of(shared->msg);
 
-	weft_learn(buf, context);
+	weft_learn(buf, len, context);
 	return own->recv(shared, buf, len, desc, peer, context);
 }
 
@@ -124,9 +129,16 @@ static int open_connection(struct fid_domain *domain, struct fi_info *info,
 {
 	const struct fi_ops_domain *own = own_of(domain->ops);
 	int ret = own->endpoint(domain, info, connection, context);
+	void *flow_control;
 
 	if (ret || !info || !info->ep_attr || info->ep_attr->type != FI_EP_MSG)
 		return ret;
+	// verbs has calls for credits, which look into the endpoint that they get: only their
+	// own would do.
+	if (fi_open_ops(&domain->fid, "ofix_flow_ctrl_v1", 0, &flow_control, NULL) == 0) {
+		weft_leave_unmarked();
+		return 0;
+	}
 	ret = weft_last_connection(connection,
 				   __atomic_add_fetch(&numbers, 1, __ATOMIC_RELAXED));
 	if (ret)

@@ -240,8 +240,8 @@ func (*EventBuffer) Bytes() []byte        { return nil }
 
 // Of fetch.go.
 
-func NoPlaceForMarks() {}
 func LeaveUnmarked()   {}
+func NoPlaceForMarks() {}
 
 // Of hints.go.
 

@@ -3,7 +3,6 @@ package fabric
 import (
 	"math"
 	"strings"
-	"sync"
 	"syscall"
 
 	"github.com/weft-go/weft/cgo"
@@ -52,21 +51,17 @@ type CollectiveLimits struct {
 
 // longestCollective is how long the messages of collectives may be that libfabric does itself
 // over ofi_rxm: what does not go at once never completes. FI_OFI_RXM_BUFFER_SIZE is ofi_rxm's
-// setting for that; a program that makes it larger gains nothing here.
+// setting for that; a program that makes it larger gains nothing here, and of one that is not
+// understood the least is taken.
 func longestCollective(provider string) int {
 	if !strings.HasSuffix(provider, ";ofi_rxm") {
 		return 0
 	}
-	return longestAtOnce()
-}
-
-var longestAtOnce = sync.OnceValue(func() int {
-	const usual = 16 << 10
 	if n := rxmBuffers(); n > 0 {
-		return min(n, usual)
+		return min(n, usualBuffers)
 	}
-	return usual
-})
+	return 64
+}
 
 // CollectiveLimits asks what the domain can do. Only AllReduce, ReduceScatter
 // and Reduce look at the operation, from Min to BitXor, and Barrier does not

@@ -59,7 +59,7 @@ func eagerLimit(i *Info) uint64 {
 	if _, set := os.LookupEnv(rxmBufferSize); set || os.Getenv("FI_OFI_RXM_EAGER_LIMIT") != "" {
 		return i.InjectSize()
 	}
-	return 16_384
+	return usualBuffers
 }
 
 // begin is for when an endpoint is enabled.

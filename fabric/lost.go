@@ -16,24 +16,25 @@ import (
 // of them, libfabric looks for the receive in the wrong place, and ends the process. So none is
 // sent in segments, unless the environment says which are.
 
-// rxmBufferSize is the variable that says how long the buffers are in which messages come. Those
-// that are shorter than leastMarked have no place for the mark of MarkMessages.
+// rxmBufferSize is the variable that says how long the buffers are in which messages come.
 const (
 	rxmBufferSize = "FI_OFI_RXM_BUFFER_SIZE"
-	leastMarked   = 1024
+	usualBuffers  = 16 << 10
+	// leastMarked have a place for the mark of MarkMessages.
+	leastMarked = 1024
 )
 
 // rxmBuffers is how long they are. 0: it is not known.
 func rxmBuffers() int {
 	length, set := os.LookupEnv(rxmBufferSize)
 	if !set {
-		return 16 << 10
+		return usualBuffers
 	}
-	n, err := strconv.Atoi(length)
+	n, err := strconv.ParseInt(strings.TrimSpace(length), 0, 32)
 	if err != nil || n < 0 {
 		return 0
 	}
-	return n
+	return int(n)
 }
 
 // fetchesOverConnections says of providers that messages are fetched.
@@ -55,8 +56,8 @@ func markMessages(d cgo.Domain) {
 // outliveSenders is for an endpoint of such a provider that has been enabled.
 func outliveSenders(e *Endpoint) {
 	e.raw.GuardFetches()
-	if n := rxmBuffers(); n > 0 && os.Getenv("FI_OFI_RXM_SAR_LIMIT") == "" {
-		e.raw.SendUnsegmented(uint64(n))
+	if os.Getenv("FI_OFI_RXM_SAR_LIMIT") == "" {
+		e.raw.SendUnsegmented(uint64(rxmBuffers()))
 	}
 }
 

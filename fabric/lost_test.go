@@ -254,9 +254,9 @@ func TestSenderOfLongMessageIsGone(t *testing.T) {
 // something, too.
 func TestSenderIsGoneWithBuffersOfOtherLengths(t *testing.T) {
 	for length, test := range map[string]string{
-		"1024":  "TestSenderOfLongMessageIsGone",
-		"20000": "TestSenderOfLongMessageIsGone",
-		"":      "TestUnexpectedOfEveryLength$/^tcp",
+		"1024":   "TestSenderOfLongMessageIsGone",
+		"0x4E20": "TestSenderOfLongMessageIsGone",
+		"":       "TestUnexpectedOfEveryLength$/^tcp",
 	} {
 		command := testprocess.Command(t, os.Args[0], "-test.run=^"+test+"$", "-test.count=1", "-test.timeout=2m")
 		command.Env = append(os.Environ(), "FI_OFI_RXM_BUFFER_SIZE="+length)
