@@ -17,8 +17,8 @@
 // had the place before.
 
 // A message that is to be fetched is a header of 170 bytes or so, in a buffer of 16 KiB or
-// what the environment says. What is no longer than HEADER_MOST, with or without the 64
-// bytes (WEFT_BEFORE_MESSAGES) that are before all messages, ends before PLACE, where the number comes.
+// what the environment says. What is no longer than HEADER_MOST, with or without the
+// WEFT_BEFORE_MESSAGES that are before all messages, ends before PLACE, where the number comes.
 #define HEADER_MOST 256
 #define PLACE 512
 
