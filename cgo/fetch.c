@@ -108,7 +108,7 @@ int weft_send_unsegmented(struct fid_ep *ep, uint64_t eager_limit)
 	size_t *word = (size_t *)ep, *end = word + malloc_usable_size(ep) / sizeof *word;
 	size_t *found = NULL, longest_segmented;
 
-	// The buffers are what is known where nobody says how long they are to be but a file.
+	// libfabric 2 may have their length from a file, which only the buffers tell of.
 	if (posted > WEFT_BEFORE_MESSAGES)
 		eager_limit = posted - WEFT_BEFORE_MESSAGES;
 	longest_segmented = 8 * eager_limit;

@@ -17,16 +17,17 @@ func (e Endpoint) GuardFetches() bool { return C.weft_guard_fetches(e.p) != 0 }
 // another has. It says whether the domain below was found.
 func (d Domain) MarkMessages() bool { return C.weft_mark_messages(d.p) != 0 }
 
-// LeaveUnmarked is in the place of MarkMessages for a domain of ofi_rxm that is not to be marked: not every
-// connection is known from then on.
+// LeaveUnmarked is in the place of MarkMessages for a domain of ofi_rxm that is not to be
+// marked: not every connection is known from then on.
 func LeaveUnmarked() { C.weft_leave_unmarked() }
 
-// NoPlaceForMarks is called before MarkMessages where buffers have no place for a mark: what is known
-// then, of all domains, is which connections have ended.
+// NoPlaceForMarks is called before MarkMessages where buffers have no place for a mark: what
+// is known then, of all domains, is which connections have ended.
 func NoPlaceForMarks() { C.weft_no_place_for_marks() }
 
 // SendUnsegmented has an enabled endpoint of ofi_rxm, which sends at once what is no longer
-// than the limit, or than the buffers that it has posted, send nothing in segments. It says whether that was found to do.
+// than the limit, or than the buffers that it has posted, send nothing in segments. It says
+// whether that was found to do.
 func (e Endpoint) SendUnsegmented(eagerLimit uint64) bool {
 	return C.weft_send_unsegmented(e.p, C.uint64_t(eagerLimit)) != 0
 }

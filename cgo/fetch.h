@@ -17,12 +17,14 @@ int weft_no_place_for_marks(void);
 // weft_leave_unmarked says that there is a domain that is not marked, and returns 0.
 int weft_leave_unmarked(void);
 
-// weft_learn learns from a buffer that is posted where it is from the context, which it is the end
-// of, and how long they are where that is more than what is before all messages.
-void weft_learn(const char *buf, size_t length, const char *context);
-extern size_t weft_posted_length;
-// What is before all messages. 1.x posts no more than that.
+// So many bytes are before all messages.
 #define WEFT_BEFORE_MESSAGES 64
+// weft_posted_length is how long the last buffer was that was posted: in 1.x, where the rest of a
+// message is asked for when it comes, never more than WEFT_BEFORE_MESSAGES.
+extern size_t weft_posted_length;
+// weft_learn is called for each buffer that is posted, and learns where it is from the context,
+// which it is the end of.
+void weft_learn(const char *buf, size_t length, const char *context);
 
 // weft_came_by says whether a message came by the connection, as far as there are marks.
 int weft_came_by(const struct fid_ep *connection, const void *message);

@@ -364,7 +364,7 @@ static struct fi_ops_rma accesses = {
 	.injectdata = inject_writedata,
 };
 
-int weft_last_connection(struct fid_ep **connection, uint64_t number)
+int weft_lasting_connection(struct fid_ep **connection, uint64_t number)
 {
 	struct lasting *l = calloc(1, sizeof *l);
 	void *found;

@@ -5,9 +5,9 @@
 
 #include "shim.h"
 
-// weft_last_connection replaces an endpoint that was just opened, and gives it a number, which is
+// weft_lasting_connection replaces an endpoint that was just opened, and gives it a number, which is
 // not 0. If that fails (FI_ENOMEM) the endpoint is still open.
-int weft_last_connection(struct fid_ep **connection, uint64_t number);
+int weft_lasting_connection(struct fid_ep **connection, uint64_t number);
 
 // weft_connection_number is the number of what may be a connection. 0: there is none, or it is
 // closed.

@@ -139,7 +139,7 @@ static int open_connection(struct fid_domain *domain, struct fi_info *info,
 		weft_leave_unmarked();
 		return 0;
 	}
-	ret = weft_last_connection(connection,
+	ret = weft_lasting_connection(connection,
 				   __atomic_add_fetch(&numbers, 1, __ATOMIC_RELAXED));
 	if (ret)
 		fi_close(&(*connection)->fid);
