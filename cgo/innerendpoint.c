@@ -55,8 +55,8 @@ static int close_and_keep(struct fid *fid)
 	return 0;
 }
 
-// is_inner says whether a word of an endpoint leads to another one of the same library.
-static int is_inner(const struct weft_looks *l, const struct fid *endpoint, struct fid *word)
+int weft_is_inner(const struct weft_looks *l, const struct fid *endpoint, struct fid *word,
+		  size_t fclass)
 {
 	struct fid fid;
 	struct fi_ops ops;
@@ -64,7 +64,7 @@ static int is_inner(const struct weft_looks *l, const struct fid *endpoint, stru
 
 	return word != endpoint && (uintptr_t)word >= 4096 &&
 	       (uintptr_t)word % _Alignof(struct fid) == 0 &&
-	       weft_look(l, word, &fid, sizeof fid) && fid.fclass == FI_CLASS_EP &&
+	       weft_look(l, word, &fid, sizeof fid) && fid.fclass == fclass &&
 	       weft_look(l, fid.ops, &ops, offsetof(struct fi_ops, bind)) &&
 	       dladdr((void *)(uintptr_t)endpoint->ops->close, &of) &&
 	       dladdr((void *)(uintptr_t)ops.close, &its) && of.dli_fbase == its.dli_fbase;
@@ -80,11 +80,11 @@ static struct fid **find(struct fid *endpoint)
 	if (weft_begin_looks(&l))
 		return NULL;
 	place = (struct fid **)((char *)endpoint + known);
-	if (known && (size_t)known < size && is_inner(&l, endpoint, *place))
+	if (known && (size_t)known < size && weft_is_inner(&l, endpoint, *place, FI_CLASS_EP))
 		found = place;
 	// What libfabric allocates begins with the public part.
 	for (place = (struct fid **)endpoint; !found && (char *)(place + 1) <= (char *)endpoint + size; place++)
-		if (is_inner(&l, endpoint, *place))
+		if (weft_is_inner(&l, endpoint, *place, FI_CLASS_EP))
 			found = place;
 	weft_end_looks(&l);
 	if (found)

@@ -3,8 +3,10 @@
 package cgo
 
 /*
+#include "abandonedlock.h"
 #include "reach.h"
 #include "shim.h"
+#include "withinhost.h"
 */
 import "C"
 
@@ -153,6 +155,22 @@ func (d Domain) Close() Code { return codeOf(C.weft_close(&d.p.fid)) }
 
 // Close closes the endpoint (fi_close).
 func (e Endpoint) Close() Code { return codeOf(C.weft_reach_close(&e.p.fid, 0)) }
+
+// BreakAbandonedLocks has libfabric, of version 1, take the locks of shm that a process has left
+// behind that was killed, where it would wait for ever. It may be called any number of times.
+// NoSystem says that libfabric, as it was built, takes locks in another way.
+func BreakAbandonedLocks() Code {
+	if C.weft_break_locks() != 0 {
+		return NoSystem
+	}
+	return 0
+}
+
+// WatchWithinHost has what a reliable endpoint of efa of libfabric 1.17 or before has under way
+// within its host end if it fails there, and when it is closed. Without it, neither it nor
+// CloseInner does. It is called before anything else is done with the endpoint. NoSystem says that
+// there is no endpoint of shm inside that is known, ENOMEM that there is no memory.
+func (e Endpoint) WatchWithinHost() Code { return codeOf(C.weft_within_host(e.p)) }
 
 // CloseInner is Close for a reliable endpoint of efa of libfabric 1, which has another one inside and
 // looks into that after it was freed.

@@ -5,6 +5,7 @@
 #include "innerendpoint.h"
 #include "mapped.h"
 #include "verbs.h"
+#include "withinhost.h"
 
 #include <dlfcn.h>
 #include <malloc.h>
@@ -366,7 +367,13 @@ int weft_reach_close(struct fid *object, int has_inner)
 		its = w;
 	}
 	pthread_mutex_unlock(&lock);
-	ret = has_inner ? weft_inner_close(object) : fi_close(object);
+	if (has_inner) {
+		weft_within_host_closing(object);
+		ret = weft_inner_close(object);
+		weft_within_host_closed(object, ret);
+	} else {
+		ret = fi_close(object);
+	}
 	while ((w = its)) {
 		its = w->following;
 		if (!ret) {

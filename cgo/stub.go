@@ -567,6 +567,7 @@ func (Endpoint) BindCounter(Counter, uint64) Code                 { return NoSys
 func (Endpoint) GuardFetches() bool                               { return false }
 func (Endpoint) SendUnsegmented(uint64) bool                      { return false }
 func (Endpoint) Close() Code                                      { return NoSystem }
+func (Endpoint) WatchWithinHost() Code                            { return NoSystem }
 func (Endpoint) CloseInner() Code                                 { return NoSystem }
 func (Endpoint) BindEventQueue(EventQueue) Code                   { return NoSystem }
 func (Endpoint) BindCompletionQueue(CompletionQueue, uint64) Code { return NoSystem }
@@ -635,6 +636,8 @@ func OpenFabric(Info) (Fabric, Code)                                    { return
 const (
 	FlagRegistrations uint64 = 576460752303423488
 )
+
+func BreakAbandonedLocks() Code { return NoSystem }
 
 // Of operation.go.
 

@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"strconv"
@@ -133,6 +134,10 @@ func (d *Domain) openEndpoint(i *Info) (*Endpoint, error) {
 	if own {
 		modes = cgo.MRLocal
 	}
+	if c := core(d.provider); (c == "shm" || c == "efa") && LibraryVersion().Major < 2 {
+		// Without it, a killed peer may hold up everything for ever. It is not known to fail.
+		cgo.BreakAbandonedLocks()
+	}
 	open := func() { raw, code = d.raw.OpenEndpoint(i.raw, modes) }
 	if core(d.provider) == "sockets" {
 		made = linksMade(open)
@@ -147,7 +152,7 @@ func (d *Domain) openEndpoint(i *Info) (*Endpoint, error) {
 	e.fetching.own = own
 	e.open("endpoint", d.provider, &d.handle)
 	if core(d.provider) == "efa" && i.Endpoint() == ReliableDatagram {
-		if err := e.retryForever(); err != nil {
+		if err := cmp.Or(e.watchWithinHost(), e.retryForever()); err != nil {
 			return nil, errors.Join(err, e.Close())
 		}
 	}

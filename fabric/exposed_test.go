@@ -127,12 +127,7 @@ func TestForbiddenAccess(t *testing.T) {
 // leave them without an answer: the target goes on all the same, and both are closed.
 func TestForbiddenAccessWithinHost(t *testing.T) {
 	onEFA(t, func(t *testing.T) {
-		const child = "WEFT_TEST_WITHIN_HOST"
-		if os.Getenv(child) == "" {
-			command := testprocess.Command(t, os.Args[0], "-test.run=^TestForbiddenAccessWithinHost$", "-test.count=1", "-test.timeout=2m")
-			command.Env = append(os.Environ(), child+"=yes", "FI_EFA_ENABLE_SHM_TRANSFER=1")
-			said, err := command.CombinedOutput()
-			require.NoError(t, err, "%s", said)
+		if !withinHost(t, "forbidden access", "^TestForbiddenAccessWithinHost$") {
 			return
 		}
 		for _, access := range []fabric.Access{fabric.AccessAll, fabric.AccessMessages} {

@@ -43,8 +43,8 @@ func TestPeerEndsAmidMessages(t *testing.T) {
 				name = provider + "/killed"
 			}
 			t.Run(name, func(t *testing.T) {
-				if provider == "shm" && killed {
-					testenv.Need(t, "killed in the middle of shm", errors.New("a process that is killed while it has the lock of another's queue leaves it locked: fi_cq_read does not return"))
+				if provider == "shm" && killed && fabric.LibraryVersion().Major >= 2 {
+					testenv.Need(t, "killed in the middle of shm", errors.New("a process that is killed while it puts a message into another's queue leaves a place there that is never filled: nothing comes to that endpoint any more"))
 				}
 				info := strewInfo(t, provider)
 				for seed := range uint64(3) {

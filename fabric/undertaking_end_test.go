@@ -44,8 +44,8 @@ func TestPeerEndsAmidUndertakings(t *testing.T) {
 	for _, provider := range providers {
 		for name, end := range map[string]syscall.Signal{"killed": syscall.SIGKILL, "stopped": syscall.SIGSTOP, "going on": 0} {
 			t.Run(provider+"/"+name, func(t *testing.T) {
-				if provider == "shm" && end != 0 {
-					testenv.Need(t, "killed in the middle of shm", errors.New("a process that is killed, or stopped, while it has the lock of another's queue leaves it locked: fi_cq_read does not return"))
+				if provider == "shm" && end == syscall.SIGSTOP && fabric.LibraryVersion().Major < 2 {
+					testenv.Need(t, "stopped in the middle of shm", errors.New("a process that is stopped while it has the lock of another's queue keeps it: fi_cq_read does not return until it goes on, or ends"))
 				}
 				if provider == "efa" && end == syscall.SIGSTOP {
 					testenv.Need(t, "stopped in the middle of efa", errors.New("fi_close waits for seconds until a peer that is stopped has taken what was sent"))
