@@ -154,7 +154,7 @@ func (f Fabric) Close() Code { return codeOf(C.weft_close(&f.p.fid)) }
 func (d Domain) Close() Code { return codeOf(C.weft_close(&d.p.fid)) }
 
 // Close closes the endpoint (fi_close).
-func (e Endpoint) Close() Code { return codeOf(C.weft_reach_close(&e.p.fid, 0)) }
+func (e Endpoint) Close() Code { return codeOf(C.weft_reach_close(&e.p.fid, C.WEFT_CLOSE)) }
 
 // BreakAbandonedLocks has libfabric, of version 1, take the locks of shm that a process has left
 // behind that was killed, where it would wait for ever. It may be called any number of times.
@@ -173,11 +173,18 @@ func BreakAbandonedLocks() Code {
 func (e Endpoint) WatchWithinHost() Code { return codeOf(C.weft_within_host(e.p)) }
 
 // CloseInner is Close for a reliable endpoint of efa of libfabric 1, which has another one inside and
-// looks into that after it was freed.
-func (e Endpoint) CloseInner() Code { return codeOf(C.weft_reach_close(&e.p.fid, 1)) }
+// looks into that after it was freed. apart says that endpoints of the process that it has to do
+// with within the host may be closed: nothing is done there any more.
+func (e Endpoint) CloseInner(apart bool) Code {
+	how := C.enum_weft_how(C.WEFT_CLOSE_INNER)
+	if apart {
+		how = C.WEFT_CLOSE_APART
+	}
+	return codeOf(C.weft_reach_close(&e.p.fid, how))
+}
 
 // Close closes the completion queue (fi_close).
-func (q CompletionQueue) Close() Code { return codeOf(C.weft_reach_close(&q.p.fid, 0)) }
+func (q CompletionQueue) Close() Code { return codeOf(C.weft_reach_close(&q.p.fid, C.WEFT_CLOSE)) }
 
 // Close closes the address vector (fi_close).
 func (v AddressVector) Close() Code { return codeOf(C.weft_close(&v.p.fid)) }

@@ -44,7 +44,9 @@ void weft_reach_begun(struct weft_reach *r);
 enum weft_guarded { WEFT_NO_QUEUE, WEFT_READS, WEFT_READS_NOT };
 enum weft_guarded weft_reach_guard(struct weft_reach *r, struct fid *object);
 
-// weft_reach_close is fi_close of an endpoint or a queue, or weft_inner_close of an endpoint.
-int weft_reach_close(struct fid *object, int has_inner);
+// weft_reach_close is fi_close of an endpoint or a queue, or weft_inner_close of an endpoint, which
+// may have nothing to do any more with others of the process (weft_within_host_closing).
+enum weft_how { WEFT_CLOSE, WEFT_CLOSE_INNER, WEFT_CLOSE_APART };
+int weft_reach_close(struct fid *object, enum weft_how how);
 
 #endif

@@ -350,7 +350,7 @@ enum weft_guarded weft_reach_guard(struct weft_reach *r, struct fid *object)
 	return w ? can(q.at->context) : WEFT_NO_QUEUE;
 }
 
-int weft_reach_close(struct fid *object, int has_inner)
+int weft_reach_close(struct fid *object, enum weft_how how)
 {
 	struct watch **at, *w, *its = NULL;
 	int ret;
@@ -367,8 +367,8 @@ int weft_reach_close(struct fid *object, int has_inner)
 		its = w;
 	}
 	pthread_mutex_unlock(&lock);
-	if (has_inner) {
-		weft_within_host_closing(object);
+	if (how != WEFT_CLOSE) {
+		weft_within_host_closing(object, how == WEFT_CLOSE_APART);
 		ret = weft_inner_close(object);
 		weft_within_host_closed(object, ret);
 	} else {

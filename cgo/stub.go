@@ -568,7 +568,7 @@ func (Endpoint) GuardFetches() bool                               { return false
 func (Endpoint) SendUnsegmented(uint64) bool                      { return false }
 func (Endpoint) Close() Code                                      { return NoSystem }
 func (Endpoint) WatchWithinHost() Code                            { return NoSystem }
-func (Endpoint) CloseInner() Code                                 { return NoSystem }
+func (Endpoint) CloseInner(bool) Code                             { return NoSystem }
 func (Endpoint) BindEventQueue(EventQueue) Code                   { return NoSystem }
 func (Endpoint) BindCompletionQueue(CompletionQueue, uint64) Code { return NoSystem }
 func (Endpoint) BindAddressVector(AddressVector) Code             { return NoSystem }

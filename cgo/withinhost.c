@@ -72,7 +72,7 @@ struct within_host {
 	size_t first_read, past_read;
 	struct fi_cq_err_entry error; // of what efa was told of last
 	int error_unread;
-	int given_up;
+	int given_up, apart;
 	int closing;
 	uint64_t since, looked; // when something came to its end, and when that was looked at
 };
@@ -183,9 +183,9 @@ static ssize_t inject_within(struct fid_ep *ep, const void *buf, size_t len, fi_
 {
 	const struct fi_ops_msg *own = of(ep->msg)->own;
 	struct within_host *w = of(ep->msg)->of;
-	ssize_t ret = own->inject(ep, buf, len, peer);
 
-	return ret == -FI_EAGAIN && __atomic_load_n(&w->given_up, __ATOMIC_RELAXED) ? 0 : ret;
+	// Nobody hears of one that fails.
+	return __atomic_load_n(&w->given_up, __ATOMIC_RELAXED) ? 0 : own->inject(ep, buf, len, peer);
 }
 
 // take reads an entry of the queue. assumed is what an error is of, if shm does not say. 0: there
@@ -318,6 +318,19 @@ static int is_over(struct within_host *w)
 	return any;
 }
 
+// give_up has everything fail that is under way, but writes, for which efa does not wait.
+static void give_up(struct within_host *w)
+{
+	struct under_way *u, *next;
+
+	__atomic_store_n(&w->given_up, 1, __ATOMIC_RELAXED);
+	for (u = w->under_way; u; u = next) {
+		next = u->next;
+		if (!(u->flags & FI_WRITE))
+			fail(w, u, FI_ECANCELED);
+	}
+}
+
 // next_entry is what efa has next.
 static ssize_t next_entry(struct within_host *w, struct entry *e)
 {
@@ -329,7 +342,7 @@ static ssize_t next_entry(struct within_host *w, struct entry *e)
 	}
 	w->first_read = w->past_read = 0;
 	if (!u)
-		return take(w, e, NULL);
+		return w->apart ? -FI_EAGAIN : take(w, e, NULL);
 	memset(e, 0, sizeof *e);
 	e->failed = 1;
 	e->source = FI_ADDR_NOTAVAIL;
@@ -345,7 +358,6 @@ static ssize_t next_entry(struct within_host *w, struct entry *e)
 static ssize_t read_from(struct fid_cq *cq, void *buf, size_t count, fi_addr_t *source)
 {
 	struct within_host *w = of(cq->ops)->of;
-	struct under_way *u, *next;
 	struct entry e;
 	ssize_t ret = 0;
 	int looks;
@@ -357,15 +369,8 @@ static ssize_t read_from(struct fid_cq *cq, void *buf, size_t count, fi_addr_t *
 		ret = next_entry(w, &e);
 	if (!ret)
 		ret = -FI_EAGAIN;
-	if (ret == -FI_EAGAIN && is_over(w)) {
-		__atomic_store_n(&w->given_up, 1, __ATOMIC_RELAXED);
-		for (u = w->under_way; u; u = next) {
-			next = u->next;
-			// Writes it does not wait for.
-			if (!(u->flags & FI_WRITE))
-				fail(w, u, FI_ECANCELED);
-		}
-	}
+	if (ret == -FI_EAGAIN && is_over(w))
+		give_up(w);
 	if (ret == 1) {
 		*(struct fi_cq_data_entry *)buf = e.data;
 		*source = e.source;
@@ -464,7 +469,7 @@ static struct within_host **at(const struct fid *endpoint)
 	return w;
 }
 
-void weft_within_host_closing(struct fid *endpoint)
+void weft_within_host_closing(struct fid *endpoint, int apart)
 {
 	struct within_host *w;
 
@@ -477,13 +482,16 @@ void weft_within_host_closing(struct fid *endpoint)
 	w->vector = weft_inner_vector(endpoint, w->shm);
 	w->closing = 1;
 	w->since = w->looked = now();
+	w->apart = apart;
+	if (apart)
+		give_up(w);
 	pthread_mutex_unlock(&w->lock);
 }
 
 static void go_on(struct within_host *w)
 {
 	pthread_mutex_lock(&w->lock);
-	w->closing = 0;
+	w->closing = w->apart = 0;
 	__atomic_store_n(&w->given_up, 0, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&w->lock);
 }

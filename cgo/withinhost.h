@@ -13,8 +13,9 @@ int weft_within_host(struct fid_ep *endpoint);
 
 // weft_within_host_closing has what is under way within the host fail when nothing of it has come
 // to its end for a second and it is to processes that are no more, or for half a minute. It is
-// called before fi_close.
-void weft_within_host_closing(struct fid *endpoint);
+// called before fi_close. apart: it fails at once, and shm is not asked for anything any more,
+// which may look into the memory of endpoints of the process that are closed.
+void weft_within_host_closing(struct fid *endpoint, int apart);
 // weft_within_host_closed is called after fi_close, with what that has returned.
 void weft_within_host_closed(struct fid *endpoint, int ret);
 

@@ -192,13 +192,13 @@ func (v *AddressVector) insert(address []byte) (Address, error) {
 func (v *AddressVector) met(peer Address, address []byte) {
 	v.peers[peer]++
 	v.bits.add(peer)
-	switch core(v.provider) {
-	case "shm":
+	if looksAtNeighbours(v.provider) {
 		onThisHost.meet(v, peer, address)
-		if v.keepsLiving() {
-			v.kept.remember(peer, address)
-		}
-	case "sockets":
+	}
+	if v.keepsLiving() {
+		v.kept.remember(peer, address)
+	}
+	if core(v.provider) == "sockets" {
 		v.newcomers.add(address)
 	}
 }
@@ -208,7 +208,7 @@ func (v *AddressVector) check(op string, address []byte) error {
 	if detail := v.wrong(address); detail != "" {
 		return v.invalid(op, detail)
 	}
-	if op == "fi_av_insert" && core(v.provider) == "shm" && onThisHost.gone(address) {
+	if op == "fi_av_insert" && looksAtNeighbours(v.provider) && onThisHost.gone(v.provider, address) {
 		return &Error{
 			Op: op, Provider: v.provider, Errno: Errno(syscall.ENOENT),
 			Detail: "the endpoint of this process that had the address is closed",

@@ -135,8 +135,10 @@ func (e *Endpoint) activate(send, receive *CompletionQueue) error {
 		if e.shared != nil {
 			e.outlivedByShared(e.shared)
 		}
-	case "shm":
-		onThisHost.join(e)
+	case "shm", "efa":
+		if looksAtNeighbours(e.provider) && e.Info().Endpoint() == ReliableDatagram {
+			onThisHost.join(e)
+		}
 	}
 	return nil
 }

@@ -1,16 +1,18 @@
 package fabric
 
 import (
+	"cmp"
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"sync"
 )
 
-// The shm provider lets endpoints of one process look straight into each
-// other's memory, and goes on doing so after the other endpoint is closed, if
-// messages of it are still waiting: the process then dies of SIGSEGV. So an
-// endpoint on shm that is closed while another of this process knows it, or is
+// The shm provider, which efa uses within a host, lets endpoints of one process look
+// straight into each other's memory, and goes on doing so after the other endpoint is
+// closed, if messages of it are still waiting: the process then dies of SIGSEGV. So such
+// an endpoint that is closed while another of this process knows it, or is
 // known by it, stays open inside, unused, until that one is closed too or has
 // been removed. Those that have to do with each other end together, when none of
 // them can look at another any more (receiveUnread). And one that is in a vector stays
@@ -39,6 +41,7 @@ type neighbour struct {
 	name    string
 	vector  *AddressVector
 	retired bool // closed for the program
+	stayed  bool // and open inside then
 }
 
 // join adds an endpoint that may be looked at.
@@ -48,12 +51,13 @@ func (n *neighbours) join(e *Endpoint) {
 		return
 	}
 	n.mu.Lock()
-	e.neighbour.name = plainName(name)
+	e.neighbour.name = neighbourName(e.provider, name)
 	n.all[e] = struct{}{}
 	n.mu.Unlock()
 	e.hold = func() bool {
 		stays := n.retire(e)
 		if stays {
+			e.neighbour.stayed = true
 			e.giveUp()
 		}
 		e.receiveUnread()
@@ -70,7 +74,7 @@ func (n *neighbours) meet(v *AddressVector, peer Address, address []byte) {
 		v.names = make(map[Address]string)
 		n.vectors[v] = struct{}{}
 	}
-	v.names[peer] = plainName(address)
+	v.names[peer] = neighbourName(v.provider, address)
 }
 
 // forget notes that they do not any more.
@@ -127,10 +131,10 @@ func (n *neighbours) leave(e *Endpoint) {
 }
 
 // gone says whether an address is that of an endpoint of this process that is closed.
-func (n *neighbours) gone(address []byte) bool {
+func (n *neighbours) gone(provider string, address []byte) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	_, ended := n.ended[plainName(address)]
+	_, ended := n.ended[neighbourName(provider, address)]
 	return ended
 }
 
@@ -157,7 +161,7 @@ func (v *AddressVector) hasMet(name string) bool {
 // queues that the caller may look at. Domains of other providers have none, and do not wait
 // for those that do.
 func (n *neighbours) endAll(d *Domain, own ...*CompletionQueue) error {
-	if core(d.provider) != "shm" {
+	if !looksAtNeighbours(d.provider) {
 		return nil
 	}
 	n.ending.Lock()
@@ -231,6 +235,27 @@ func (n *neighbours) heldBack(e *Endpoint, can map[*Endpoint]struct{}) bool {
 		}
 	}
 	return false
+}
+
+// looksAtNeighbours says whether endpoints of a process look into each other's memory.
+func looksAtNeighbours(provider string) bool {
+	switch core(provider) {
+	case "shm":
+		return true
+	case "efa":
+		return !strings.Contains(" 0 false no off ", " "+strings.ToLower(cmp.Or(os.Getenv("FI_EFA_ENABLE_SHM_TRANSFER"), "1"))+" ")
+	}
+	return false
+}
+
+// neighbourName is by what endpoints know each other.
+func neighbourName(provider string, address []byte) string {
+	if core(provider) == "shm" {
+		return plainName(address)
+	}
+	// Efa has a word of its own behind it.
+	const length = 24
+	return string(address[:min(length, len(address))])
 }
 
 // plainName is a name without the scheme, which shm of libfabric 2.x leaves out

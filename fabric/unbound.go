@@ -20,7 +20,7 @@ func (e *Endpoint) closeRaw() cgo.Code {
 		open := acceptedBy(e)
 		closes := e.raw.Close
 		if e.hasInner() {
-			closes = e.raw.CloseInner
+			closes = func() cgo.Code { return e.raw.CloseInner(e.neighbour.stayed) }
 		}
 		code := closes()
 		if code == 0 {

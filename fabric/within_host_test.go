@@ -18,11 +18,19 @@ func withinHost(t *testing.T, test, run string) bool {
 	if os.Getenv(child) == test {
 		return true
 	}
-	command := testprocess.Command(t, os.Args[0], "-test.run="+run, "-test.count=1", "-test.timeout=5m")
+	command := testprocess.Command(t, os.Args[0], "-test.run="+run, "-test.count=1", "-test.short", "-test.timeout=5m")
 	command.Env = append(os.Environ(), child+"="+test, "FI_EFA_ENABLE_SHM_TRANSFER=1")
 	said, err := command.CombinedOutput()
 	require.NoError(t, err, "%s", said)
 	return false
+}
+
+// Endpoints of one process look into each other's memory: in whatever order they are closed, none
+// looks at one that is gone.
+func TestCloseWithinHost(t *testing.T) {
+	onEFA(t, func(t *testing.T) {
+		withinHost(t, "close", "^Test(CloseOrdersOfDatagrams|ClosePortInFlight|NeighbourEndsAmidMessages|InsertClosedNeighbour)$")
+	})
 }
 
 // What is under way to a process of the host that is killed, over shm, holds nothing up.
