@@ -1,6 +1,7 @@
 //go:build linux
 
 #include "info.h"
+#include "shminfo.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -112,8 +113,10 @@ int weft_getinfo(const char *node, const char *service, uint64_t flags,
 	int ret;
 
 	weft_save_handlers();
+	weft_keep_shm_info();
 	ret = fi_getinfo((uint32_t)weft_highest_version(), node, service, flags,
 			 hints, info);
+	weft_restore_shm_info();
 	weft_restore_handlers();
 	return ret;
 }

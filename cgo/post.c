@@ -24,6 +24,18 @@ static uint64_t message_flags(const struct weft_extra *x, uint64_t more)
 					       : x->flags | more;
 }
 
+// given are descriptors, or NULL if there is none among them: efa of libfabric 2.1 has shm look
+// into what is not a descriptor where it gets one that is NULL.
+static void **given(void **descs, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (descs[i])
+			return descs;
+	return NULL;
+}
+
 // buffers returns the operation's memory as a vector.
 static size_t buffers(const struct weft_op *op, struct iovec *one, void **desc,
 		      const struct iovec **iov, void ***descs)
@@ -70,7 +82,7 @@ static ssize_t post_message(struct fid_ep *ep, const struct weft_op *op, uint64_
 
 		memset(&msg, 0, sizeof msg);
 		msg.msg_iov = iov;
-		msg.desc = descs;
+		msg.desc = given(descs, n);
 		msg.iov_count = n;
 		msg.addr = op->peer;
 		msg.context = op->slot;
@@ -79,11 +91,11 @@ static ssize_t post_message(struct fid_ep *ep, const struct weft_op *op, uint64_
 					     : fi_recvmsg(ep, &msg, flags);
 	}
 	if (op->kind == WEFT_RECV)
-		return fi_recvv(ep, iov, descs, n, op->peer, op->slot);
+		return fi_recvv(ep, iov, given(descs, n), n, op->peer, op->slot);
 	if (x->flags & FI_REMOTE_CQ_DATA)
 		return fi_senddata(ep, iov->iov_base, iov->iov_len, *descs,
 				   x->data, op->peer, op->slot);
-	return fi_sendv(ep, iov, descs, n, op->peer, op->slot);
+	return fi_sendv(ep, iov, given(descs, n), n, op->peer, op->slot);
 }
 
 static ssize_t post_tagged(struct fid_ep *ep, const struct weft_op *op, uint64_t more)
@@ -116,7 +128,7 @@ static ssize_t post_tagged(struct fid_ep *ep, const struct weft_op *op, uint64_t
 
 		memset(&msg, 0, sizeof msg);
 		msg.msg_iov = iov;
-		msg.desc = descs;
+		msg.desc = given(descs, n);
 		// A peek has no buffer to fill.
 		msg.iov_count = (x->flags & (FI_PEEK | FI_DISCARD)) && !op->len
 					? 0 : n;
@@ -129,12 +141,12 @@ static ssize_t post_tagged(struct fid_ep *ep, const struct weft_op *op, uint64_t
 					      : fi_trecvmsg(ep, &msg, flags);
 	}
 	if (op->kind == WEFT_TRECV)
-		return fi_trecvv(ep, iov, descs, n, op->peer, op->tag,
+		return fi_trecvv(ep, iov, given(descs, n), n, op->peer, op->tag,
 				 op->ignore, op->slot);
 	if (x->flags & FI_REMOTE_CQ_DATA)
 		return fi_tsenddata(ep, iov->iov_base, iov->iov_len, *descs,
 				    x->data, op->peer, op->tag, op->slot);
-	return fi_tsendv(ep, iov, descs, n, op->peer, op->tag, op->slot);
+	return fi_tsendv(ep, iov, given(descs, n), n, op->peer, op->tag, op->slot);
 }
 
 static ssize_t post_rma(struct fid_ep *ep, const struct weft_op *op, uint64_t more)
@@ -167,7 +179,7 @@ static ssize_t post_rma(struct fid_ep *ep, const struct weft_op *op, uint64_t mo
 		for (i = 0; i < n; i++)
 			remote.len += iov[i].iov_len;
 		msg.msg_iov = iov;
-		msg.desc = descs;
+		msg.desc = given(descs, n);
 		msg.iov_count = n;
 		msg.addr = op->peer;
 		msg.rma_iov = x->remotes ? x->remote : &remote;
@@ -181,7 +193,7 @@ static ssize_t post_rma(struct fid_ep *ep, const struct weft_op *op, uint64_t mo
 		return fi_read(ep, iov->iov_base, iov->iov_len, *descs, op->peer,
 			       x->remote_address, x->remote_key, op->slot);
 	if (op->kind == WEFT_READ)
-		return fi_readv(ep, iov, descs, n, op->peer, x->remote_address,
+		return fi_readv(ep, iov, given(descs, n), n, op->peer, x->remote_address,
 				x->remote_key, op->slot);
 	if (x->flags & FI_REMOTE_CQ_DATA)
 		return fi_writedata(ep, iov->iov_base, iov->iov_len, *descs,
@@ -190,7 +202,7 @@ static ssize_t post_rma(struct fid_ep *ep, const struct weft_op *op, uint64_t mo
 	if (n == 1)
 		return fi_write(ep, iov->iov_base, iov->iov_len, *descs, op->peer,
 				x->remote_address, x->remote_key, op->slot);
-	return fi_writev(ep, iov, descs, n, op->peer, x->remote_address,
+	return fi_writev(ep, iov, given(descs, n), n, op->peer, x->remote_address,
 			 x->remote_key, op->slot);
 }
 
@@ -224,15 +236,15 @@ static ssize_t post_atomic(struct fid_ep *ep, const struct weft_op *op, uint64_t
 	}
 	if (!x->flags && !more && n) {
 		if (op->kind == WEFT_ATOMIC)
-			return fi_atomicv(ep, several, x->desc, n, op->peer,
+			return fi_atomicv(ep, several, given(x->desc, n), n, op->peer,
 					  x->remote_address, x->remote_key, type,
 					  what, op->slot);
 		if (op->kind == WEFT_FETCH)
-			return fi_fetch_atomicv(ep, several, x->desc, n, &result,
+			return fi_fetch_atomicv(ep, several, given(x->desc, n), n, &result,
 						&result_desc, 1, op->peer,
 						x->remote_address, x->remote_key,
 						type, what, op->slot);
-		return fi_compare_atomicv(ep, several, x->desc, n, &compare,
+		return fi_compare_atomicv(ep, several, given(x->desc, n), n, &compare,
 					  &compare_desc, 1, &result, &result_desc,
 					  1, op->peer, x->remote_address,
 					  x->remote_key, type, what, op->slot);
@@ -262,7 +274,7 @@ static ssize_t post_atomic(struct fid_ep *ep, const struct weft_op *op, uint64_t
 	remote.count = op->len;
 	remote.key = x->remote_key;
 	msg.msg_iov = n ? several : &one;
-	msg.desc = n ? x->desc : &desc;
+	msg.desc = n ? given(x->desc, n) : given(&desc, 1);
 	msg.iov_count = n ? n : 1;
 	msg.addr = op->peer;
 	msg.rma_iov = &remote;

@@ -2,6 +2,7 @@
 
 #include "withinhost.h"
 #include "innershm.h"
+#include "shminfo.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -453,6 +454,7 @@ int weft_within_host(struct fid_ep *endpoint)
 	queue->ops = (struct fi_ops_cq *)(w->cq + 1);
 	queue->ops->readfrom = read_from;
 	queue->ops->readerr = read_error;
+	weft_find_shm_info();
 	pthread_mutex_lock(&lock);
 	w->next = hosts;
 	hosts = w;

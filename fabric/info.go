@@ -74,6 +74,9 @@ func getInfo(h Hints) ([]cgo.Info, cgo.Code) {
 	}
 	setup.Lock()
 	defer setup.Unlock()
+	if h.mayBeEFA() {
+		defer excludeFromAll(onThisHost.misledByInfos()...)()
+	}
 	return cgo.GetInfo(h.raw())
 }
 

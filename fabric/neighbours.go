@@ -111,6 +111,19 @@ func (n *neighbours) isRetired(name string) bool {
 	return false
 }
 
+// misledByInfos are the endpoints of efa that must not be in a call while fi_getinfo runs: in
+// libfabric 1.17 what efa knows of shm is gone for a moment when efa has no info to give.
+func (n *neighbours) misledByInfos() (all []*handle) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for e := range n.all {
+		if e.hasInner() && !e.neighbour.retired {
+			all = append(all, &e.handle)
+		}
+	}
+	return all
+}
+
 // retire says whether an endpoint that is closed for the program must stay: others
 // have to do with it, if only others that stayed.
 func (n *neighbours) retire(e *Endpoint) bool {

@@ -1,6 +1,7 @@
 package fabric_test
 
 import (
+	"bytes"
 	"os"
 	"testing"
 
@@ -86,6 +87,46 @@ func TestUnmappedMemoryWithinHost(t *testing.T) {
 				require.NoError(t, a.e.Close())
 				require.NoError(t, b.e.Close())
 			})
+		}
+	})
+}
+
+// To ask for an info that there is not takes nothing from endpoints that are open.
+func TestInfosWithinHost(t *testing.T) {
+	onEFA(t, func(t *testing.T) {
+		if !withinHost(t, "infos", "^TestInfosWithinHost$") {
+			return
+		}
+		a, b := stations(t, "efa", fabric.Messages|fabric.RemoteMemory)
+		memory := make([]byte, 8)
+		region, err := b.domain.RegisterMemory(fabric.RegionConfig{Access: fabric.AccessAll}, memory)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, region.Close()) })
+		remote, err := region.RemoteOf(memory)
+		require.NoError(t, err)
+		asked := make(chan error)
+		go func() {
+			defer close(asked)
+			for range 20 {
+				_, err := fabric.Discover(fabric.Hints{
+					Provider: "efa", Endpoint: fabric.ReliableDatagram, MemoryMode: everyMemoryMode,
+					Capabilities: fabric.Messages | fabric.Collectives,
+				})
+				asked <- err
+			}
+		}()
+		for written, more := byte(0), true; more; written++ {
+			select {
+			case err, ok := <-asked:
+				if more = ok; ok {
+					require.ErrorIs(t, err, fabric.ErrNotFound)
+				}
+			default:
+			}
+			a.must(t, b, fabric.Op{Kind: fabric.OpWrite, Peer: a.peer, Buf: bytes.Repeat([]byte{written}, 8), Remote: remote, Context: uint64(written)})
+			done := a.await(t, b)
+			require.NoError(t, done.Err)
+			require.EqualValues(t, written, done.Context)
 		}
 	})
 }
