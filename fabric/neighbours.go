@@ -1,7 +1,6 @@
 package fabric
 
 import (
-	"cmp"
 	"errors"
 	"os"
 	"slices"
@@ -256,7 +255,7 @@ func looksAtNeighbours(provider string) bool {
 	case "shm":
 		return true
 	case "efa":
-		return !strings.Contains(" 0 false no off ", " "+strings.ToLower(cmp.Or(os.Getenv("FI_EFA_ENABLE_SHM_TRANSFER"), "1"))+" ")
+		return !slices.Contains([]string{"0", "false", "no", "off"}, strings.ToLower(os.Getenv("FI_EFA_ENABLE_SHM_TRANSFER")))
 	}
 	return false
 }
