@@ -490,14 +490,6 @@ void weft_within_host_closing(struct fid *endpoint, int apart)
 	pthread_mutex_unlock(&w->lock);
 }
 
-static void go_on(struct within_host *w)
-{
-	pthread_mutex_lock(&w->lock);
-	w->closing = w->apart = 0;
-	__atomic_store_n(&w->given_up, 0, __ATOMIC_RELAXED);
-	pthread_mutex_unlock(&w->lock);
-}
-
 void weft_within_host_closed(struct fid *endpoint, int ret)
 {
 	struct within_host **place, *w;
@@ -508,8 +500,14 @@ void weft_within_host_closed(struct fid *endpoint, int ret)
 	if (w && !ret)
 		*place = w->next;
 	pthread_mutex_unlock(&lock);
-	if (w && !ret)
+	if (!w)
+		return;
+	if (!ret) {
 		forget(w);
-	else if (w)
-		go_on(w);
+		return;
+	}
+	pthread_mutex_lock(&w->lock);
+	w->closing = w->apart = 0;
+	__atomic_store_n(&w->given_up, 0, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&w->lock);
 }

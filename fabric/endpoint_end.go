@@ -50,10 +50,11 @@ func (e *Endpoint) Cancel(token Token) error {
 // are not used again, because it may still hold something about them.
 // A ReadWait of its queues by another goroutine is ended, and their calls wait
 // meanwhile; other endpoints of the queues must not be in a turn.
-// On shm, and on efa, which has shm within a host, some of it is put off: an endpoint that another of this process has
-// inserted stays open inside until that one is closed or removes it; one that shares
-// its queue also until the queue, or another endpoint of it, is closed. So is, on sockets,
-// one with a shared receive context, until that is closed or 32 others of it have been.
+// On shm, and on efa, which has shm within a host, some of it is put off: an endpoint
+// that another of this process has inserted stays open inside until that one is closed
+// or removes it; one that shares its queue also until the queue, or another endpoint of
+// it, is closed. So is, on sockets, one with a shared receive context, until that is
+// closed or 32 others of it have been.
 //
 // Implements: int fi_close(...)
 func (e *Endpoint) Close() error {
