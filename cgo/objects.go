@@ -6,6 +6,7 @@ package cgo
 #include "abandonedlock.h"
 #include "reach.h"
 #include "shim.h"
+#include "strangers.h"
 #include "withinhost.h"
 */
 import "C"
@@ -165,6 +166,20 @@ func BreakAbandonedLocks() Code {
 	}
 	return 0
 }
+
+// NameStrangers has a queue of shm of libfabric 1.17 say Stranger of what comes from a peer that is
+// in no vector. It is called before anything is bound to the queue. NoSystem says that the queue is
+// made in another way.
+func (q CompletionQueue) NameStrangers() Code { return codeOf(C.weft_name_strangers(q.p)) }
+
+// RefuseStrangers has receives for one peer of an endpoint of shm of libfabric 1.17 not get what
+// comes from one that is in no vector. It is called once the endpoint is enabled.
+// NoSystem says that the endpoint is made in another way.
+func (e Endpoint) RefuseStrangers() Code { return codeOf(C.weft_refuse_strangers(e.p)) }
+
+// Stranger is the source of what comes from a peer that is in no vector, where the queue has one
+// for that of its own.
+const Stranger = uint64(C.WEFT_STRANGER)
 
 // WatchWithinHost has what a reliable endpoint of efa of libfabric 1.17 or before has under way
 // within its host end if it fails there, and when it is closed. Without it, neither it nor

@@ -567,6 +567,7 @@ func (Endpoint) BindCounter(Counter, uint64) Code                 { return NoSys
 func (Endpoint) GuardFetches() bool                               { return false }
 func (Endpoint) SendUnsegmented(uint64) bool                      { return false }
 func (Endpoint) Close() Code                                      { return NoSystem }
+func (Endpoint) RefuseStrangers() Code                            { return NoSystem }
 func (Endpoint) WatchWithinHost() Code                            { return NoSystem }
 func (Endpoint) CloseInner(bool) Code                             { return NoSystem }
 func (Endpoint) BindEventQueue(EventQueue) Code                   { return NoSystem }
@@ -595,6 +596,7 @@ func (EventQueue) Dropped() uint64                { return 0 }
 type CompletionQueue struct {
 }
 
+func (CompletionQueue) NameStrangers() Code         { return NoSystem }
 func (CompletionQueue) Close() Code                 { return NoSystem }
 func (CompletionQueue) WaitDescriptor() (int, Code) { return 0, NoSystem }
 func (CompletionQueue) Signal() Code                { return NoSystem }
@@ -638,6 +640,10 @@ const (
 )
 
 func BreakAbandonedLocks() Code { return NoSystem }
+
+const (
+	Stranger uint64 = 18446744073709551614
+)
 
 // Of operation.go.
 

@@ -3,6 +3,7 @@
 #include "withinhost.h"
 #include "innershm.h"
 #include "shminfo.h"
+#include "strangers.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -200,6 +201,8 @@ static ssize_t take(struct within_host *w, struct entry *e, struct under_way *as
 
 	if (ret == 1) {
 		e->failed = 0;
+		if (e->source == WEFT_STRANGER)
+			e->source = FI_ADDR_NOTAVAIL;
 		u = whose(w, e->data.op_context);
 		if (!u)
 			return 1;
@@ -258,6 +261,16 @@ static void find(struct within_host *w, struct under_way *u)
 	}
 }
 
+static int has_data(const struct fi_msg_rma *msg)
+{
+	size_t i;
+
+	for (i = 0; i < msg->iov_count; i++)
+		if (msg->msg_iov[i].iov_len)
+			return 1;
+	return 0;
+}
+
 static ssize_t access_within(struct fid_ep *ep, const struct fi_msg_rma *msg, uint64_t flags,
 			     uint64_t what)
 {
@@ -267,6 +280,9 @@ static ssize_t access_within(struct fid_ep *ep, const struct fi_msg_rma *msg, ui
 	struct under_way *u;
 	ssize_t ret;
 
+	// An empty one would never be complete.
+	if (!has_data(msg))
+		flags &= ~FI_DELIVERY_COMPLETE;
 	pthread_mutex_lock(&w->lock);
 	its.context = u = begin(w, msg->context, msg->addr, FI_RMA | what);
 	ret = unposted(w, u);
@@ -454,6 +470,7 @@ int weft_within_host(struct fid_ep *endpoint)
 	queue->ops = (struct fi_ops_cq *)(w->cq + 1);
 	queue->ops->readfrom = read_from;
 	queue->ops->readerr = read_error;
+	weft_name_strangers(queue);
 	weft_find_shm_info();
 	pthread_mutex_lock(&lock);
 	w->next = hosts;

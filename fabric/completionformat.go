@@ -49,7 +49,7 @@ func (f CompletionFormat) String() string {
 // within is the format that a queue of the provider has in libfabric: where only the
 // length says that a message did not fit (see spill.go), one that has it.
 func (f CompletionFormat) within(provider string) int {
-	if f == CompletionContext && (provider == "shm" || provider == "net" || strings.HasSuffix(provider, ";ofi_rxm")) {
+	if f == CompletionContext && onlyLengthTells(provider) {
 		f = CompletionMessage
 	}
 	return completionFormats[f].raw

@@ -272,7 +272,7 @@ func TestZeroLengthAccess(t *testing.T) {
 func TestTruncationOfOne(t *testing.T) {
 	each(t, func(t *testing.T, provider string) {
 		for _, kinds := range [][2]fabric.OpKind{{fabric.OpSend, fabric.OpReceive}, {fabric.OpTaggedSend, fabric.OpTaggedReceive}} {
-			for _, size := range []int{50, 20_000} {
+			for _, size := range []int{50, 5000, 20_000, 3_000_000} {
 				for _, early := range []bool{true, false} {
 					t.Run(fmt.Sprintf("%s/%d/posted %v", kinds[1], size, early), func(t *testing.T) {
 						a, b := stations(t, provider, fabric.Messages|fabric.TaggedMessages)

@@ -94,6 +94,10 @@ func (e *Endpoint) activate(send, receive *CompletionQueue) error {
 	if code != 0 {
 		return fail("fi_enable", e.provider, int(code))
 	}
+	if confusesStrangers(e.provider) {
+		// Where the endpoint is made in another way, it is not known to be wrong.
+		e.raw.RefuseStrangers()
+	}
 	first := send
 	if first == nil {
 		first = receive

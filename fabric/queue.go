@@ -107,6 +107,10 @@ func (d *Domain) OpenCompletionQueueConfig(c CompletionQueueConfig) (*Completion
 	if code != 0 {
 		return nil, fail("fi_cq_open", d.provider, int(code))
 	}
+	if confusesStrangers(d.provider) {
+		// Where the queue is made in another way, it is not known to be wrong.
+		raw.NameStrangers()
+	}
 	// A provider may make more entries than asked for, but not fewer.
 	actual = min(max(actual, size), most)
 	rest := 0
@@ -260,6 +264,9 @@ func (q *CompletionQueue) finish(t *cgo.Turn, c *cgo.Completion, out *Completion
 	received := c.Err == 0 || c.Err == errnoUnknownSource
 	if kinds[s.kind].receive && received {
 		out.Len, out.Source = int(c.Len), Address(c.Source)
+		if c.Source == cgo.Stranger {
+			out.Source = AddressAny
+		}
 		// efa leaves anything in it for a message without a tag.
 		if s.kind == OpTaggedReceive {
 			out.Tag = c.Tag

@@ -10,8 +10,8 @@ import (
 
 // Some providers go wrong where a message does not fit its receive: shm copies a
 // long one for ever (libfabric 1.x), or ends the process or never completes it
-// (2.1), and tcp and net of 1.17 deliver nothing more from that sender, or end the
-// process. So receives there have one more buffer, behind those of the program,
+// (2.1), efa within a host does as shm, and tcp and net of 1.17 deliver nothing more
+// from that sender, or end the process. So receives there have one more buffer, behind those of the program,
 // which has room for everything, and weft finds by the length what did not fit.
 
 // spillVectors is how many buffers a receive has with those providers, the one for
@@ -25,8 +25,17 @@ const noLimit = math.MaxInt
 // spills says of endpoints that their receives need a buffer for what does not fit.
 func spills(i *Info) bool {
 	p := i.Provider()
-	return i.Endpoint() == ReliableDatagram && i.a.RxVectors > 1 && i.MemoryMode()&LocalRegistration == 0 &&
-		(p == "shm" || p == "net" || strings.HasSuffix(p, ";ofi_rxm"))
+	if i.Endpoint() != ReliableDatagram || i.a.RxVectors < 2 {
+		return false
+	}
+	// efa takes a buffer without a descriptor in either memory mode, and registers of it what a
+	// message needs, if anything.
+	return onlyLengthTells(p) && (core(p) == "efa" || i.MemoryMode()&LocalRegistration == 0)
+}
+
+// onlyLengthTells says of a provider that its endpoints may spill, so that queues need the length.
+func onlyLengthTells(provider string) bool {
+	return provider == "shm" || provider == "net" || core(provider) == "efa" || strings.HasSuffix(provider, ";ofi_rxm")
 }
 
 // receiveVectors is how many buffers the program can give to a receive.
