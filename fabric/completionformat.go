@@ -1,10 +1,6 @@
 package fabric
 
-import (
-	"strings"
-
-	"github.com/weft-go/weft/cgo"
-)
+import "github.com/weft-go/weft/cgo"
 
 // CompletionFormat is how much the completions of a queue say: what the format does
 // not have is zero in a [Completion]. Context, Kind, Source, Released, Token and Err
