@@ -116,7 +116,7 @@ int weft_getinfo(const char *node, const char *service, uint64_t flags,
 	weft_keep_shm_info();
 	ret = fi_getinfo((uint32_t)weft_highest_version(), node, service, flags,
 			 hints, info);
-	weft_restore_shm_info();
+	weft_restore_shm_info(ret ? NULL : *info);
 	weft_restore_handlers();
 	return ret;
 }

@@ -6,6 +6,7 @@ package cgo
 #include "abandonedlock.h"
 #include "reach.h"
 #include "shim.h"
+#include "shminfo.h"
 #include "strangers.h"
 #include "withinhost.h"
 */
@@ -181,7 +182,12 @@ func (e Endpoint) RefuseStrangers() Code { return codeOf(C.weft_refuse_strangers
 // for that of its own.
 const Stranger = uint64(C.WEFT_STRANGER)
 
-// WatchWithinHost has what a reliable endpoint of efa of libfabric 1.17 or before has under way
+// KeepsShmInfo says whether what efa of libfabric 1.17 knows of shm is something else while GetInfo
+// runs: nothing that efa does may be under way meanwhile, but for registering memory and what
+// address vectors do.
+func KeepsShmInfo() bool { return C.weft_keeps_shm_info() != 0 }
+
+// WatchWithinHost has what a reliable endpoint of efa of libfabric 1.17 has under way
 // within its host end if it fails there, and when it is closed. Without it, neither it nor
 // CloseInner does. It is called before anything else is done with the endpoint. NoSystem says that
 // there is no endpoint of shm inside that is known, ENOMEM that there is no memory.

@@ -58,17 +58,6 @@ static int find(struct dl_phdr_info *library, size_t size, void *code)
 	return 1;
 }
 
-void weft_find_shm_info(void)
-{
-	static int looked;
-
-	pthread_mutex_lock(&lock);
-	if (!looked)
-		dl_iterate_phdr(find, dlsym(RTLD_DEFAULT, "fi_getinfo"));
-	looked = 1;
-	pthread_mutex_unlock(&lock);
-}
-
 void weft_keep_shm_info(void)
 {
 	pthread_mutex_lock(&lock);
@@ -79,11 +68,37 @@ void weft_keep_shm_info(void)
 		__atomic_store_n(place, meanwhile, __ATOMIC_RELEASE);
 }
 
-void weft_restore_shm_info(void)
+// has_reliable says whether infos, if there are any, have endpoints that reach the host by shm.
+static int has_reliable(const struct fi_info *info)
 {
+	for (; info; info = info->next)
+		if (info->ep_attr->type == FI_EP_RDM && !strcmp(info->fabric_attr->prov_name, "efa"))
+			return 1;
+	return 0;
+}
+
+void weft_restore_shm_info(const struct fi_info *infos)
+{
+	static int looked;
+
 	// If the other is not there any more, libfabric has freed it.
 	if (kept && meanwhile &&
 	    __atomic_exchange_n(place, kept, __ATOMIC_ACQ_REL) != meanwhile)
 		meanwhile = NULL;
+	// It is there once efa has had such an info to give, unless efa uses no shm.
+	if (!looked && has_reliable(infos)) {
+		looked = 1;
+		dl_iterate_phdr(find, dlsym(RTLD_DEFAULT, "fi_getinfo"));
+	}
 	pthread_mutex_unlock(&lock);
+}
+
+int weft_keeps_shm_info(void)
+{
+	int keeps;
+
+	pthread_mutex_lock(&lock);
+	keeps = !!place;
+	pthread_mutex_unlock(&lock);
+	return keeps;
 }

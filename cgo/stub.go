@@ -645,6 +645,8 @@ const (
 	Stranger uint64 = 18446744073709551614
 )
 
+func KeepsShmInfo() bool { return false }
+
 // Of operation.go.
 
 const (

@@ -2,7 +2,6 @@
 
 #include "withinhost.h"
 #include "innershm.h"
-#include "shminfo.h"
 #include "strangers.h"
 
 #include <pthread.h>
@@ -10,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-// In libfabric up to 1.17, an endpoint of efa has an endpoint of shm inside, and a queue of
+// In libfabric 1.17, an endpoint of efa has an endpoint of shm inside, and a queue of
 // that, by which it reaches the processes of its host. It counts what it has under way there,
 // and fi_close reads the queue until that is nothing. But
 //   - what a peer that was killed has not taken never completes;
@@ -29,7 +28,7 @@
 // others, which may be stopped and take what is still there when they go on.
 #define PATIENCE_NS 1000000000ull
 #define LONG_PATIENCE_NS (30 * PATIENCE_NS)
-// How many entries are read at once to find the one of what was posted.
+// How many entries are read at once to find one that efa has to know of.
 #define LOOKS 64
 // The number of efa for what fails in shm. Some of shm's own are those by which efa sends anew.
 #define SHM_FAILED 4122
@@ -246,19 +245,17 @@ static ssize_t take(struct within_host *w, struct entry *e, struct under_way *as
 	return 1;
 }
 
-// find reads the queue until there is the end of what was posted just now: it is there at once
-// if shm has copied it, or could not.
-static void find(struct within_host *w, struct under_way *u)
+// look reads the queue until what was posted just now has come to its end, or there is nothing
+// more, and keeps what it reads for efa. -FI_EAGAIN: there is nothing more.
+static ssize_t look(struct within_host *w, struct under_way *posted)
 {
 	ssize_t ret = 0;
-	int looks;
 
-	for (looks = 0; looks < LOOKS && ret >= 0 && u->posted; looks++) {
-		if (w->past_read - w->first_read == MOST)
-			return;
-		ret = take(w, &w->read[w->past_read % MOST], u);
+	while (ret >= 0 && (!posted || posted->posted) && w->past_read - w->first_read < MOST) {
+		ret = take(w, &w->read[w->past_read % MOST], posted);
 		w->past_read += ret == 1;
 	}
+	return ret;
 }
 
 static int has_data(const struct fi_msg_rma *msg)
@@ -280,17 +277,24 @@ static ssize_t access_within(struct fid_ep *ep, const struct fi_msg_rma *msg, ui
 	struct under_way *u;
 	ssize_t ret;
 
+	int at_once;
+
 	// An empty one would never be complete.
 	if (!has_data(msg))
 		flags &= ~FI_DELIVERY_COMPLETE;
+	// shm copies it when it is posted, if it can.
+	at_once = !(flags & (FI_REMOTE_CQ_DATA | FI_DELIVERY_COMPLETE));
 	pthread_mutex_lock(&w->lock);
 	its.context = u = begin(w, msg->context, msg->addr, FI_RMA | what);
 	ret = unposted(w, u);
+	if (ret == 1 && at_once && look(w, NULL) != -FI_EAGAIN)
+		ret = posted(w, u, -FI_EAGAIN);
 	if (ret == 1) {
 		ret = posted(w, u, what == FI_READ ? own->readmsg(ep, &its, flags) :
 						     own->writemsg(ep, &its, flags));
-		if (!ret && !(flags & (FI_REMOTE_CQ_DATA | FI_DELIVERY_COMPLETE)))
-			find(w, u);
+		// The queue was empty: what is in it now is the end of this one.
+		if (!ret && at_once)
+			look(w, u);
 		if (what == FI_WRITE && u == w->failed) {
 			ret = -u->err;
 			move(u, &w->unused);
@@ -386,7 +390,7 @@ static ssize_t read_from(struct fid_cq *cq, void *buf, size_t count, fi_addr_t *
 		ret = next_entry(w, &e);
 	if (!ret)
 		ret = -FI_EAGAIN;
-	if (ret == -FI_EAGAIN && is_over(w))
+	if (is_over(w))
 		give_up(w);
 	if (ret == 1) {
 		*(struct fi_cq_data_entry *)buf = e.data;
@@ -471,7 +475,6 @@ int weft_within_host(struct fid_ep *endpoint)
 	queue->ops->readfrom = read_from;
 	queue->ops->readerr = read_error;
 	weft_name_strangers(queue);
-	weft_find_shm_info();
 	pthread_mutex_lock(&lock);
 	w->next = hosts;
 	hosts = w;

@@ -6,7 +6,7 @@
 
 // weft_within_host has the endpoint of shm inside a reliable endpoint of efa say which
 // operations have failed. It is called before anything else is done with the endpoint, for
-// libfabric up to 1.17. Otherwise what a peer of the host does not take, because it was killed,
+// libfabric 1.17. Otherwise what a peer of the host does not take, because it was killed,
 // or what cannot be read of its memory, is under way for ever, and so is fi_close. -FI_ENOMEM;
 // -FI_ENOSYS: there is no endpoint of shm inside that is known.
 int weft_within_host(struct fid_ep *endpoint);

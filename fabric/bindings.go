@@ -64,6 +64,10 @@ func (e *Endpoint) EnableWith(b Bindings) error {
 	if detail := b.wrong(e); detail != "" {
 		return e.invalid("fi_enable", detail)
 	}
+	if e.hasInner() {
+		setup.Lock()
+		defer setup.Unlock()
+	}
 	// Before anything else is held: a shared context that is closed has its queue first, too.
 	readmit, err := excludeFrom(b.Send, b.Receive)
 	if err != nil {

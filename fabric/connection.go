@@ -139,9 +139,14 @@ func (d *Domain) openEndpoint(i *Info) (*Endpoint, error) {
 		cgo.BreakAbandonedLocks()
 	}
 	open := func() { raw, code = d.raw.OpenEndpoint(i.raw, modes) }
-	if core(d.provider) == "sockets" {
+	switch core(d.provider) {
+	case "sockets":
 		made = linksMade(open)
-	} else {
+	case "efa":
+		setup.Lock()
+		open()
+		setup.Unlock()
+	default:
 		open()
 	}
 	if code != 0 {

@@ -72,11 +72,12 @@ func getInfo(h Hints) ([]cgo.Info, cgo.Code) {
 		efaInfo.RLock()
 		defer efaInfo.RUnlock()
 	}
-	setup.Lock()
-	defer setup.Unlock()
-	if h.mayBeEFA() {
-		defer excludeFromAll(onThisHost.misledByInfos()...)()
+	if !h.mayBeEFA() {
+		setup.Lock()
+	} else {
+		defer lockSetupOfAll()()
 	}
+	defer setup.Unlock()
 	return cgo.GetInfo(h.raw())
 }
 

@@ -110,17 +110,26 @@ func (n *neighbours) isRetired(name string) bool {
 	return false
 }
 
-// misledByInfos are the endpoints of efa that must not be in a call while fi_getinfo runs: in
-// libfabric 1.17 what efa knows of shm is gone for a moment when efa has no info to give.
-func (n *neighbours) misledByInfos() (all []*handle) {
+// misledByInfos are the endpoints and the queues of efa that nobody must be in while fi_getinfo
+// runs: in libfabric 1.17 what efa knows of shm is gone for a moment when efa has no info to give.
+// The queues come last: whoever is in an endpoint may be waiting for one. Endpoints that are
+// retired are looked at when their queue is read.
+func (n *neighbours) misledByInfos() []*handle {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	var endpoints, queues []*handle
 	for e := range n.all {
-		if e.hasInner() && !e.neighbour.retired {
-			all = append(all, &e.handle)
+		if !e.hasInner() {
+			continue
+		}
+		endpoints = append(endpoints, &e.handle)
+		for _, q := range e.queues() {
+			if !slices.Contains(queues, &q.handle) {
+				queues = append(queues, &q.handle)
+			}
 		}
 	}
-	return all
+	return append(endpoints, queues...)
 }
 
 // retire says whether an endpoint that is closed for the program must stay: others

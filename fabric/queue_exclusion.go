@@ -3,7 +3,9 @@ package fabric
 import (
 	"cmp"
 	"maps"
+	"runtime"
 	"slices"
+	"time"
 )
 
 // excludeFrom keeps everybody out of queues, which may be nil or there twice, until
@@ -96,3 +98,65 @@ func (x *exclusion) release(end func(*handle)) {
 }
 
 func (h *handle) forgetCloser() { h.closers.Add(-1) }
+
+// stopAll keeps everybody out of handles until readmit is called, some of which may be closed:
+// whoever comes waits, and whoever is in is waited for, before the next one is looked at. So it
+// comes to its end however busy they are, and whoever is in one of them must not need one before
+// it. ok is false if another keeps people out of one, which may take long.
+func stopAll(handles []*handle) (readmit func(), ok bool) {
+	var stopped exclusion
+	readmit = func() { stopped.release((*handle).readmit) }
+	for _, h := range handles {
+		switch h.stop() {
+		case stopEnded:
+			continue
+		case stopElsewhere:
+			readmit()
+			return nil, false
+		}
+		stopped = append(stopped, h)
+		h.drain()
+	}
+	return readmit, true
+}
+
+// What stop has found.
+const (
+	stopDone = iota
+	stopEnded
+	stopElsewhere
+)
+
+// stop keeps further callers out until readmit is called.
+func (h *handle) stop() int {
+	for {
+		n := h.users.Load()
+		switch {
+		case n&closedBit != 0:
+			return stopEnded
+		case n&closingBit != 0:
+			return stopElsewhere
+		case h.users.CompareAndSwap(n, n+closingBit):
+			return stopDone
+		}
+	}
+}
+
+// drain lets the calls come to their end that were under way when the handle was stopped. Those
+// that wait to come in are counted for a moment, again and again.
+func (h *handle) drain() {
+	h.closers.Add(1)
+	defer h.closers.Add(-1)
+	for looks := 0; h.users.Load() != closingBit; looks++ {
+		if looks < shortCalls {
+			runtime.Gosched()
+			continue
+		}
+		h.mu.Lock()
+		if h.wake != nil {
+			h.wake()
+		}
+		h.mu.Unlock()
+		time.Sleep(time.Millisecond)
+	}
+}

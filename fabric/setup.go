@@ -2,13 +2,15 @@ package fabric
 
 import (
 	"sync"
+	"time"
 
 	"github.com/weft-go/weft/cgo"
 )
 
 // setup is held while something is listed, opened or closed that the efa provider of libfabric
 // 1.17 has variables of its own for, without a lock: two threads that do so at once end in
-// SIGSEGV there, in fi_domain or fi_freeinfo.
+// SIGSEGV there, in fi_domain, fi_endpoint or fi_freeinfo. It comes before the queues that are
+// kept free of readers.
 var setup sync.Mutex
 
 // inTurn makes a call of that kind.
@@ -16,4 +18,20 @@ func inTurn(call func() cgo.Code) cgo.Code {
 	setup.Lock()
 	defer setup.Unlock()
 	return call()
+}
+
+// lockSetupOfAll locks setup, and keeps everybody out of what libfabric looks at what efa knows of
+// shm for, until readmit is called.
+func lockSetupOfAll() (readmit func()) {
+	for {
+		setup.Lock()
+		if !cgo.KeepsShmInfo() {
+			return func() {}
+		}
+		if readmit, ok := stopAll(onThisHost.misledByInfos()); ok {
+			return readmit
+		}
+		setup.Unlock()
+		time.Sleep(time.Millisecond)
+	}
 }

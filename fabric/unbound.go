@@ -58,10 +58,10 @@ func (e *Endpoint) hasInner() bool {
 	return core(e.provider) == "efa" && e.Info().Endpoint() == ReliableDatagram && LibraryVersion().Major < 2
 }
 
-// watchWithinHost has what the endpoint does within its host end, which libfabric up to 1.17 does
-// not see to.
+// watchWithinHost has what the endpoint does within its host end, which libfabric 1.17 does not
+// see to.
 func (e *Endpoint) watchWithinHost() error {
-	if v := LibraryVersion(); !e.hasInner() || v.Minor > 17 {
+	if v := LibraryVersion(); !e.hasInner() || v.Minor != 17 {
 		return nil
 	}
 	code := e.raw.WatchWithinHost()
