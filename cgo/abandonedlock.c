@@ -4,8 +4,6 @@
 #include "abandonedlock.h"
 #include "mapped.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -15,41 +13,38 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 // In libfabric 1, the files of shm have a spin lock each, which peers hold while they copy. A
 // process that is killed meanwhile leaves it locked, and whoever wants it then, the file's owner
-// to read its queue, or another peer, turns round in it for ever. So libfabric gets another
-// pthread_spin_lock, which takes a lock away from a process that is no more.
+// to read its queue, or another peer, turns round in it for ever. So libfabric gets other functions
+// to take such a lock: a lock says which thread has it, and whoever waits takes it away from one that
+// is no more.
 //
-// Nobody holds it if it had one and the same holder for a while, and of all threads of all
-// processes that have the file mapped, each sleeps or has run its own code meanwhile: who holds it
-// is in the kernel, copying, but for microseconds, or does not run.
+// What it says is a value that the functions of the C library take for locked, too, as processes
+// have that are without weft. Those leave nothing in a lock, and keep it, whatever becomes of them,
+// as do processes of another namespace, whose threads cannot be seen.
 
-// How often a lock is looked at before others are let run, and how long it has one holder.
+// How often a lock is looked at at once, how long others are let run meanwhile, what is slept after
+// that, and how often it is looked at whose it is.
 #define LOOKS 1000
-#define PATIENCE_NS 500000000ull
-#define THREADS 16384
+#define YIELDS_NS 1000000ull
+#define SLEEP_US 100
+#define PATIENCE_NS 20000000ull
 
-struct file {
-	unsigned major, minor;
-	unsigned long inode;
-};
-
-// How long a thread has run, in ticks: its own code, and the kernel's.
-struct thread {
-	pid_t id;
-	unsigned long own, kernel;
-};
-
-struct threads {
-	size_t count;
-	struct thread all[THREADS];
-};
+// A lock has this many steps from its value of the C library: the namespace of the thread that has
+// it, by a number that few share, and the thread. The lowest bits are for those that wait in the C
+// library, each of which takes it one step further.
+#define SLACK 3
+#define THREAD_BITS 22 // the most that Linux has
+#define NAMESPACES 63
 
 static pthread_spinlock_t fresh, held;
+static int namespace_number;
+static __thread int own_value;
 
 static uint64_t now(void)
 {
@@ -59,158 +54,112 @@ static uint64_t now(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-// is_gone says whether what could not be opened belongs to nobody who has a file mapped: to a
-// process or a thread that has ended, or to another user's.
-static int is_gone(void)
+static int value_of(int steps)
 {
-	return errno == ENOENT || errno == ESRCH || errno == EACCES;
+	return held + (held - fresh) * steps;
 }
 
-// maps says whether a process has a file mapped, as it may if that cannot be seen, or, with a
-// place, which file it has there, shared.
-static int maps(const char *process, struct file *file, const void *place)
+static int steps_of(int value)
 {
-	char path[64], line[512], mode[5];
-	unsigned long begin, end;
-	struct file f;
-	int found = 0;
+	return (int)((unsigned)(value - held) * (unsigned)(held - fresh));
+}
+
+static int thread_of(int steps)
+{
+	return steps >> SLACK & ((1 << THREAD_BITS) - 1);
+}
+
+static int namespace_of(int steps)
+{
+	return steps >> (SLACK + THREAD_BITS);
+}
+
+// take takes a lock that has a value, and says whether that was so.
+static int take(pthread_spinlock_t *l, int value)
+{
+	int thread;
+
+	if (!own_value) {
+		thread = (int)syscall(SYS_gettid);
+		own_value = value_of((namespace_number << THREAD_BITS | thread) << SLACK);
+	}
+	return __atomic_compare_exchange_n(l, &value, own_value, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+static void forked(void)
+{
+	own_value = 0;
+}
+
+// is_gone says whether a thread of this process's namespace is no more.
+static int is_gone(int thread)
+{
+	char path[64], line[512], *rest;
 	FILE *in;
 
-	snprintf(path, sizeof path, "/proc/%.20s/maps", process);
+	if (syscall(SYS_tkill, thread, 0))
+		return errno == ESRCH;
+	snprintf(path, sizeof path, "/proc/%d/stat", thread);
 	in = fopen(path, "re");
 	if (!in)
-		return !is_gone() && !place;
-	while (!found && fgets(line, sizeof line, in)) {
-		if (sscanf(line, "%lx-%lx %4s %*x %x:%x %lu", &begin, &end, mode, &f.major,
-			   &f.minor, &f.inode) != 6 || mode[3] != 's' || !f.inode)
-			continue;
-		if (place)
-			found = (uintptr_t)place >= begin && (uintptr_t)place < end;
-		else
-			found = f.inode == file->inode && f.major == file->major && f.minor == file->minor;
-		if (found)
-			*file = f;
-	}
+		return 0;
+	rest = fgets(line, sizeof line, in);
 	fclose(in);
+	// The name in front may have anything in it but this after it. What has ended stays until its
+	// parent has asked for it.
+	rest = rest ? strrchr(line, ')') : NULL;
+	return rest && (rest[2] == 'Z' || rest[2] == 'X');
+}
+
+// is_shared says whether other processes have the memory, too.
+static int is_shared(const void *place)
+{
+	char line[512], mode[5];
+	unsigned long begin, end;
+	FILE *in = fopen("/proc/self/maps", "re");
+	int found = 0;
+
+	while (in && !found && fgets(line, sizeof line, in))
+		found = sscanf(line, "%lx-%lx %4s", &begin, &end, mode) == 3 && mode[3] == 's' &&
+			(uintptr_t)place >= begin && (uintptr_t)place < end;
+	if (in)
+		fclose(in);
 	return found;
 }
 
-// has_run says whether a thread has run its own code for a good part of the time since before.
-// The kernel guesses which part it was, from samples.
-static int has_run(const struct thread *before, const struct thread *now)
+// is_abandoned says whether the lock of a value is nobody's.
+static int is_abandoned(int value)
 {
-	unsigned long own = now->own - before->own, kernel = now->kernel - before->kernel;
+	int steps = steps_of(value);
 
-	return own >= 2 && own >= kernel / 4;
-}
-
-// may_hold says whether a thread may have been holding a lock since before, and notes how far it
-// is in now. What there was no room for may.
-static int may_hold(const char *process, const char *thread, const struct threads *before,
-		    struct threads *now)
-{
-	char path[96], line[512], *rest;
-	struct thread t = { .id = atoi(thread) };
-	char state;
-	size_t i;
-	FILE *in;
-	int read;
-
-	snprintf(path, sizeof path, "/proc/%.20s/task/%.20s/stat", process, thread);
-	in = fopen(path, "re");
-	if (!in)
-		return !is_gone();
-	rest = fgets(line, sizeof line, in);
-	fclose(in);
-	// The name in front may have anything in it but this after it.
-	rest = rest ? strrchr(line, ')') : NULL;
-	read = rest ? sscanf(rest, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
-			    &state, &t.own, &t.kernel) : 0;
-	if (read != 3 || now->count == THREADS)
-		return 1;
-	now->all[now->count++] = t;
-	if (state == 'S' || state == 'Z' || state == 'X')
-		return 0;
-	for (i = 0; i < before->count; i++)
-		if (before->all[i].id == t.id)
-			return !has_run(&before->all[i], &t);
-	return 1;
-}
-
-// any_may_hold says whether any other thread may have been holding a lock of the file.
-static int any_may_hold(struct file *file, const struct threads *before, struct threads *now)
-{
-	DIR *processes = opendir("/proc"), *threads;
-	struct dirent *process, *thread;
-	char path[64];
-	int may = 0;
-
-	now->count = 0;
-	if (!processes)
-		return 1;
-	while ((process = readdir(processes))) {
-		if (!isdigit((unsigned char)process->d_name[0]) || !maps(process->d_name, file, NULL))
-			continue;
-		snprintf(path, sizeof path, "/proc/%.20s/task", process->d_name);
-		threads = opendir(path);
-		may |= !threads && !is_gone();
-		while (threads && (thread = readdir(threads)))
-			if (isdigit((unsigned char)thread->d_name[0]) &&
-			    atoi(thread->d_name) != syscall(SYS_gettid))
-				may |= may_hold(process->d_name, thread->d_name, before, now);
-		if (threads)
-			closedir(threads);
-	}
-	closedir(processes);
-	return may;
+	return thread_of(steps) && namespace_of(steps) == namespace_number && is_gone(thread_of(steps));
 }
 
 // wait_for takes a lock that somebody has.
 static void wait_for(pthread_spinlock_t *l)
 {
-	// Unlocking overwrites it: as long as it is there, the lock has one and the same holder.
-	const int mark = held + (held - fresh) * (int)(1000 + syscall(SYS_gettid) % 1000000);
-	struct threads *before = NULL, *after = NULL;
-	int looks, value, last = held, shared = 1;
-	uint64_t since = now();
-	struct file file;
+	const uint64_t begin = now();
+	uint64_t t, looked = begin;
+	int looks, value, shared = -1;
 
-	while (pthread_spin_trylock(l)) {
-		for (looks = 0, value = fresh + 1; looks < LOOKS && value != fresh; looks++)
-			value = __atomic_load_n(l, __ATOMIC_RELAXED);
-		if (value == fresh)
+	for (;;) {
+		for (looks = 0; looks < LOOKS; looks++)
+			if (__atomic_load_n(l, __ATOMIC_RELAXED) == fresh && take(l, fresh))
+				return;
+		t = now();
+		if (t - begin < YIELDS_NS)
+			sched_yield();
+		else
+			usleep(SLEEP_US);
+		if (!shared || t - looked < PATIENCE_NS)
 			continue;
-		sched_yield();
-		if (value != last) {
-			last = value;
-			since = now();
-		}
-		if (!shared || now() - since < PATIENCE_NS)
-			continue;
-		if (!before) {
-			shared = maps("self", &file, (const void *)l);
-			before = shared ? calloc(1, sizeof *before) : NULL;
-			after = shared ? calloc(1, sizeof *after) : NULL;
-			shared = before && after;
-			continue;
-		}
-		since = now();
-		if (value != mark) {
-			if (__atomic_compare_exchange_n(l, &value, mark, 0, __ATOMIC_RELAXED,
-							__ATOMIC_RELAXED)) {
-				before->count = 0;
-				any_may_hold(&file, before, after);
-				*before = *after;
-				last = mark;
-			}
-			continue;
-		}
-		if (!any_may_hold(&file, before, after) &&
-		    __atomic_compare_exchange_n(l, &value, held, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-			break;
+		looked = t;
+		if (shared < 0)
+			shared = is_shared((const void *)l);
+		value = __atomic_load_n(l, __ATOMIC_RELAXED);
+		if (shared && value != fresh && is_abandoned(value) && take(l, value))
+			return;
 	}
-	free(before);
-	free(after);
 }
 
 static int lock_patiently(pthread_spinlock_t *l)
@@ -218,10 +167,15 @@ static int lock_patiently(pthread_spinlock_t *l)
 	int looks;
 
 	for (looks = 0; looks < LOOKS; looks++)
-		if (__atomic_load_n(l, __ATOMIC_RELAXED) == fresh && !pthread_spin_trylock(l))
+		if (__atomic_load_n(l, __ATOMIC_RELAXED) == fresh && take(l, fresh))
 			return 0;
 	wait_for(l);
 	return 0;
+}
+
+static int try_lock(pthread_spinlock_t *l)
+{
+	return take(l, fresh) ? 0 : EBUSY;
 }
 
 // table is where a table of a library is: the loader may have added where the library is, or not.
@@ -230,21 +184,22 @@ static const void *table(const struct dl_phdr_info *library, ElfW(Addr) value)
 	return (const void *)(value < library->dlpi_addr ? value + library->dlpi_addr : value);
 }
 
-// give has a word of a library say where this file's pthread_spin_lock is. The loader has taken
-// the right to write there away where the library asks for that (PT_GNU_RELRO).
-static int give(const struct dl_phdr_info *library, char *word)
+// give has a word of a library say where a function of this file is. The loader has taken the
+// right to write there away where the library asks for that (PT_GNU_RELRO).
+static int give(const struct dl_phdr_info *library, char *word, int (*ours)(pthread_spinlock_t *))
 {
-	int (*const ours)(pthread_spinlock_t *) = lock_patiently;
 	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
 	char *begin = (char *)((uintptr_t)word & ~(page - 1));
 	size_t length = (size_t)(word + sizeof ours - begin);
 	int i, relro = 0;
 
+	// Of a page that is only partly of that kind it has not.
 	for (i = 0; i < library->dlpi_phnum; i++) {
 		const ElfW(Phdr) *h = &library->dlpi_phdr[i];
+		const uintptr_t start = library->dlpi_addr + h->p_vaddr;
 
-		relro |= h->p_type == PT_GNU_RELRO &&
-			 (uintptr_t)word - library->dlpi_addr - h->p_vaddr < h->p_memsz;
+		relro |= h->p_type == PT_GNU_RELRO && (uintptr_t)begin >= (start & ~(page - 1)) &&
+			 (uintptr_t)begin < ((start + h->p_memsz) & ~(page - 1));
 	}
 	if (relro && mprotect(begin, length, PROT_READ | PROT_WRITE))
 		return 0;
@@ -261,6 +216,7 @@ static int give_to(struct dl_phdr_info *library, size_t size, void *code)
 	const ElfW(Sym) *symbols = NULL;
 	const ElfW(Rela) *calls = NULL;
 	const char *strings = NULL;
+	const char *name;
 	size_t i, count = 0;
 	int given = 0;
 
@@ -282,9 +238,13 @@ static int give_to(struct dl_phdr_info *library, size_t size, void *code)
 		else if (d->d_tag == DT_PLTREL && d->d_un.d_val != DT_RELA)
 			return 0;
 	}
-	for (i = 0; calls && symbols && strings && i < count; i++)
-		if (!strcmp(strings + symbols[ELF64_R_SYM(calls[i].r_info)].st_name, "pthread_spin_lock"))
-			given |= give(library, (char *)library->dlpi_addr + calls[i].r_offset);
+	for (i = 0; calls && symbols && strings && i < count; i++) {
+		name = strings + symbols[ELF64_R_SYM(calls[i].r_info)].st_name;
+		if (!strcmp(name, "pthread_spin_trylock"))
+			given += give(library, (char *)library->dlpi_addr + calls[i].r_offset, try_lock);
+		else if (!strcmp(name, "pthread_spin_lock"))
+			given += give(library, (char *)library->dlpi_addr + calls[i].r_offset, lock_patiently);
+	}
 	return given;
 }
 
@@ -293,6 +253,7 @@ static int ret = -1;
 static void break_locks(void)
 {
 	pthread_spinlock_t l;
+	struct stat its;
 
 	pthread_spin_init(&l, PTHREAD_PROCESS_PRIVATE);
 	fresh = l;
@@ -300,7 +261,11 @@ static void break_locks(void)
 	held = l;
 	pthread_spin_unlock(&l);
 	pthread_spin_destroy(&l);
-	if (dl_iterate_phdr(give_to, dlsym(RTLD_DEFAULT, "fi_getinfo")))
+	if (abs(held - fresh) != 1 || stat("/proc/self/ns/pid", &its) || pthread_atfork(NULL, NULL, forked))
+		return;
+	namespace_number = 1 + (int)(its.st_ino % NAMESPACES);
+	// Both functions, in one place each.
+	if (dl_iterate_phdr(give_to, dlsym(RTLD_DEFAULT, "fi_getinfo")) == 2)
 		ret = 0;
 }
 

@@ -1,7 +1,7 @@
-// Takes a lock in shared memory that another process has, which then ends, stays stopped, or is
-// in the kernel, while others have the memory mapped and sleep, or run. Ends with 1 and a line
-// that says what was wrong if a lock is taken away from a process that is still there, or is not
-// taken when its holder is no more.
+// Takes a lock in shared memory that another process has, which then ends, stays stopped, sleeps or
+// is in the kernel, while others have the memory mapped and sleep, or run, or want the lock, too. Ends
+// with 1 and a line that says what was wrong if a lock is taken away from a process that is still
+// there, or is not taken when its holder is no more.
 #define _GNU_SOURCE
 #include "../../cgo/abandonedlock.c"
 
@@ -41,6 +41,24 @@ static void runs(void)
 
 static void holds(void)
 {
+	lock_patiently(&shared->lock);
+	shared->ready = 1;
+	pause();
+}
+
+static void tries(void)
+{
+	if (try_lock(&shared->lock))
+		stop("try_lock did not take a lock that is free");
+	if (try_lock(&shared->lock) != EBUSY)
+		stop("try_lock took a lock that is not free");
+	shared->ready = 1;
+	pause();
+}
+
+// holds_plainly is a holder without weft.
+static void holds_plainly(void)
+{
 	pthread_spin_lock(&shared->lock);
 	shared->ready = 1;
 	pause();
@@ -48,7 +66,7 @@ static void holds(void)
 
 static void stops(void)
 {
-	pthread_spin_lock(&shared->lock);
+	lock_patiently(&shared->lock);
 	shared->ready = 1;
 	raise(SIGSTOP);
 	_exit(0);
@@ -63,7 +81,7 @@ static void copies(void)
 
 	memset(from, 1, size);
 	memset(to, 1, size);
-	pthread_spin_lock(&shared->lock);
+	lock_patiently(&shared->lock);
 	shared->ready = 1;
 	while (process_vm_readv(getpid(), &here, 1, &there, 1, 0) > 0)
 		;
@@ -73,7 +91,16 @@ static void copies(void)
 static void takes(void)
 {
 	lock_patiently(&shared->lock);
-	shared->taken = getpid();
+	__atomic_add_fetch(&shared->taken, 1, __ATOMIC_RELAXED);
+	pthread_spin_unlock(&shared->lock);
+	_exit(0);
+}
+
+// waits wants the lock as a process without weft does.
+static void waits(void)
+{
+	pthread_spin_lock(&shared->lock);
+	__atomic_add_fetch(&shared->taken, 1, __ATOMIC_RELAXED);
 	pthread_spin_unlock(&shared->lock);
 	_exit(0);
 }
@@ -122,9 +149,75 @@ static void map(const char *path, int create)
 	close(file);
 }
 
+#define TAKERS 8
+
+// see_kept gives those that wait time for many looks.
+static void see_kept(const char *name)
+{
+	usleep(50 * PATIENCE_NS / 1000);
+	if (shared->taken)
+		stop("%s: the lock was taken", name);
+}
+
+static const struct {
+	const char *name;
+	void (*hold)(void);
+	size_t takers, waiters;
+	int lives; // until somebody else may have the lock
+} cases[] = {
+	{ "killed", holds, 1, 0, 0 },
+	{ "killed, and several want it", holds, TAKERS, 0, 0 },
+	{ "killed, and others wait without weft", holds, 1, 3, 0 },
+	{ "killed, had tried", tries, 1, 0, 0 },
+	{ "stopped", stops, 2, 0, 1 },
+	{ "copying", copies, 2, 0, 1 },
+	{ "sleeping", holds, 2, 3, 1 },
+};
+
+static void try_case(size_t i)
+{
+	const size_t count = cases[i].takers + cases[i].waiters;
+	pid_t holder, all[2 * TAKERS];
+	size_t k;
+
+	shared->ready = shared->taken = 0;
+	holder = begin(cases[i].hold);
+	await(shared->ready, "nobody has the lock");
+	if (!cases[i].lives)
+		end(holder);
+	for (k = 0; k < count; k++)
+		all[k] = begin(k < cases[i].takers ? takes : waits);
+	if (cases[i].lives) {
+		see_kept(cases[i].name);
+		end(holder);
+	}
+	await((size_t)shared->taken == count, cases[i].name);
+	for (k = 0; k < count; k++)
+		waitpid(all[k], NULL, 0);
+	if (pthread_spin_trylock(&shared->lock))
+		stop("%s: the lock was not given back", cases[i].name);
+	pthread_spin_unlock(&shared->lock);
+}
+
+// try_plain has a holder without weft, whose lock nobody takes before it unlocks.
+static void try_plain(void)
+{
+	pid_t holder, taker;
+
+	shared->ready = shared->taken = 0;
+	holder = begin(holds_plainly);
+	await(shared->ready, "nobody has the lock");
+	end(holder);
+	taker = begin(takes);
+	see_kept("without weft");
+	pthread_spin_unlock(&shared->lock);
+	await(shared->taken, "without weft, unlocked");
+	waitpid(taker, NULL, 0);
+}
+
 int main(int argc, char **argv)
 {
-	pid_t others[] = { 0, 0 }, holder, taker;
+	pid_t others[2];
 	size_t i;
 
 	if (argc != 2)
@@ -134,35 +227,9 @@ int main(int argc, char **argv)
 	pthread_spin_init(&shared->lock, PTHREAD_PROCESS_SHARED);
 	others[0] = begin(sleeps);
 	others[1] = begin(runs);
-	struct {
-		const char *name;
-		void (*hold)(void);
-		int lives;
-	} cases[] = {
-		{ "killed", holds, 0 },
-		{ "stopped", stops, 1 },
-		{ "copying", copies, 1 },
-	};
-	for (i = 0; i < sizeof cases / sizeof *cases; i++) {
-		shared->ready = shared->taken = 0;
-		holder = begin(cases[i].hold);
-		await(shared->ready, "nobody has the lock");
-		if (!cases[i].lives)
-			end(holder);
-		taker = begin(takes);
-		if (cases[i].lives) {
-			// Some rounds of looks.
-			usleep(4 * PATIENCE_NS / 1000);
-			if (shared->taken)
-				stop("%s: the lock was taken", cases[i].name);
-			end(holder);
-		}
-		await(shared->taken == taker, cases[i].name);
-		waitpid(taker, NULL, 0);
-		if (pthread_spin_trylock(&shared->lock))
-			stop("%s: the lock was not given back", cases[i].name);
-		pthread_spin_unlock(&shared->lock);
-	}
+	for (i = 0; i < sizeof cases / sizeof *cases; i++)
+		try_case(i);
+	try_plain();
 	for (i = 0; i < 2; i++)
 		end(others[i]);
 	printf("ok\n");
