@@ -158,7 +158,8 @@ func (v *AddressVector) Len() int { return len(v.peers) }
 // Insert makes a peer known by its endpoint's name, and returns what stands for
 // it in operations (Op.Peer). An address that the provider cannot have made is
 // refused with ErrInvalid, because libfabric reads as many bytes as the address
-// should have. On shm, that of an endpoint of this process that is closed is
+// should have. On shm, and on efa where that uses it, that of an endpoint of this process
+// that is closed is
 // ErrNotFound. It does not keep the bytes. A peer that is inserted again may have
 // its old address or another; it is to be removed as often.
 //
@@ -175,6 +176,11 @@ func (v *AddressVector) insert(address []byte) (Address, error) {
 	if err := v.check("fi_av_insert", address); err != nil {
 		return AddressAny, err
 	}
+	arrived, ok := onThisHost.approach(v.provider, address)
+	if !ok {
+		return AddressAny, v.closedPeer("fi_av_insert")
+	}
+	defer arrived()
 	if v.keepsLiving() {
 		if peer, ok, err := v.reinsert(address); ok || err != nil {
 			return peer, err
@@ -186,6 +192,14 @@ func (v *AddressVector) insert(address []byte) (Address, error) {
 	}
 	v.met(Address(peer), address)
 	return Address(peer), nil
+}
+
+// closedPeer is for an address that an endpoint of this process had.
+func (v *AddressVector) closedPeer(op string) error {
+	return &Error{
+		Op: op, Provider: v.provider, Errno: Errno(syscall.ENOENT),
+		Detail: "the endpoint of this process that had the address is closed",
+	}
 }
 
 // met counts a peer that was inserted.
@@ -207,12 +221,6 @@ func (v *AddressVector) met(peer Address, address []byte) {
 func (v *AddressVector) check(op string, address []byte) error {
 	if detail := v.wrong(address); detail != "" {
 		return v.invalid(op, detail)
-	}
-	if op == "fi_av_insert" && looksAtNeighbours(v.provider) && onThisHost.gone(v.provider, address) {
-		return &Error{
-			Op: op, Provider: v.provider, Errno: Errno(syscall.ENOENT),
-			Detail: "the endpoint of this process that had the address is closed",
-		}
 	}
 	return checkOwner(op, v.provider, address)
 }
@@ -283,6 +291,12 @@ func (v *AddressVector) InsertAll(addresses [][]byte) ([]Inserted, error) {
 			results[i].Address, results[i].Err = v.insert(address)
 			continue
 		}
+		arrived, ok := onThisHost.approach(v.provider, address)
+		if !ok {
+			results[i] = Inserted{AddressAny, v.closedPeer("fi_av_insert")}
+			continue
+		}
+		defer arrived()
 		packed, places = append(packed, address...), append(places, i)
 	}
 	if len(places) == 0 {

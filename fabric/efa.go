@@ -55,7 +55,7 @@ func (e *Endpoint) configure(config PortConfig) error {
 			return err
 		}
 	}
-	if config.NoSharedMemory && os.Getenv("FI_EFA_ENABLE_SHM_TRANSFER") != "0" {
+	if config.NoSharedMemory && sharesWithinHost() {
 		return e.SetBoolOption(OptionSharedMemoryPermitted, false)
 	}
 	return nil

@@ -140,7 +140,7 @@ func (e *Endpoint) activate(send, receive *CompletionQueue) error {
 			e.outlivedByShared(e.shared)
 		}
 	case "shm", "efa":
-		if looksAtNeighbours(e.provider) && e.Info().Endpoint() == ReliableDatagram {
+		if hasNeighbours(e.provider) && e.Info().Endpoint() == ReliableDatagram {
 			onThisHost.join(e)
 		}
 	}

@@ -76,3 +76,7 @@ func PostAnywhere(e *Endpoint, op Op, address uint64) Op {
 	}
 	return posts[0]
 }
+
+// LooksForNeighbours says whether the provider looks for an endpoint of this process when its
+// address is inserted.
+func LooksForNeighbours(provider string) bool { return hasNeighbours(provider) }

@@ -1,6 +1,7 @@
 package fabric_test
 
 import (
+	"errors"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/weft-go/weft/fabric"
@@ -126,29 +128,71 @@ func TestCloseLeavesCompletionsToOthers(t *testing.T) {
 // Nobody gets to know an endpoint of the process that is closed, and nobody is
 // harmed who tries.
 func TestInsertClosedNeighbour(t *testing.T) {
-	for _, provider := range []string{"sockets", "tcp", "shm"} {
-		t.Run(provider, func(t *testing.T) {
-			info := strewInfo(t, provider)
+	each(t, func(t *testing.T, provider string) {
+		info := strewInfo(t, provider)
+		f, d := partsOf(t, info)
+		a, b, third := openStation(t, f, d, info), openStation(t, f, d, info), openStation(t, f, d, info)
+		toThird, toB := b.insert(t, third), third.insert(t, b)
+		name, err := a.e.Name()
+		require.NoError(t, err)
+		require.NoError(t, a.e.Close())
+		refuses := fabric.LooksForNeighbours(provider)
+		many, err := b.v.InsertAll([][]byte{name})
+		require.NoError(t, err)
+		peer, err := b.v.Insert(name)
+		if refuses {
+			require.ErrorIs(t, err, fabric.ErrNotFound)
+			require.ErrorIs(t, many[0].Err, fabric.ErrNotFound)
+		} else {
+			require.NoError(t, err)
+			require.NoError(t, many[0].Err)
+			b.turn(t, []fabric.Op{{Kind: fabric.OpTaggedSend, Peer: peer, Tag: 1, Buf: make([]byte, 100)}})
+		}
+		// Also one that stays inside, since another has inserted it.
+		name, err = third.e.Name()
+		require.NoError(t, err)
+		orderly(t, b, third, toThird, toB)
+		require.NoError(t, third.e.Close())
+		if refuses {
+			_, err = b.v.Insert(name)
+			require.ErrorIs(t, err, fabric.ErrNotFound)
+		}
+	})
+}
+
+// An address may be inserted while the endpoint of this process that has it is closed, by whoever
+// uses another domain.
+func TestInsertWhileNeighbourCloses(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		info := strewInfo(t, provider)
+		f, d := partsOf(t, info)
+		a := openStation(t, f, d, info)
+		names := make(chan []byte)
+		var all sync.WaitGroup
+		all.Go(func() {
+			defer close(names)
 			f, d := partsOf(t, info)
-			a, b, third := openStation(t, f, d, info), openStation(t, f, d, info), openStation(t, f, d, info)
-			toThird, toB := b.insert(t, third), third.insert(t, b)
-			name, err := a.e.Name()
-			require.NoError(t, err)
-			require.NoError(t, a.e.Close())
-			many, err := b.v.InsertAll([][]byte{name})
-			require.NoError(t, err)
-			peer, err := b.v.Insert(name)
-			if provider == "shm" {
-				require.ErrorIs(t, err, fabric.ErrNotFound)
-				require.ErrorIs(t, many[0].Err, fabric.ErrNotFound)
-			} else {
-				require.NoError(t, err)
-				require.NoError(t, many[0].Err)
-				b.turn(t, []fabric.Op{{Kind: fabric.OpTaggedSend, Peer: peer, Tag: 1, Buf: make([]byte, 100)}})
+			for range 40 {
+				q, v, e := queueOf(t, d, 64), vectorOf(t, d), endpointOf(t, d)
+				if !assert.NoError(t, e.Enable(v, q, eventsOf(t, f))) {
+					return
+				}
+				name, err := e.Name()
+				assert.NoError(t, err)
+				names <- name
+				assert.NoError(t, errors.Join(e.Close(), v.Close(), q.Close()))
 			}
-			orderly(t, b, third, toThird, toB)
 		})
-	}
+		for name := range names {
+			peer, err := a.v.Insert(name)
+			if err != nil {
+				assert.ErrorIs(t, err, fabric.ErrNotFound)
+				continue
+			}
+			assert.NoError(t, a.v.Remove(peer))
+		}
+		all.Wait()
+	})
 }
 
 // An endpoint that stayed inside ends with a look at its queue, which is left to whoever

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // The shm provider, which efa uses within a host, lets endpoints of one process look
@@ -28,10 +29,13 @@ type neighbours struct {
 	// ended are the names of those that were. The provider goes on looking for them
 	// where they have been, also for another endpoint of the name.
 	ended map[string]struct{}
+	// coming are the names of those that are being inserted, and how often.
+	coming map[string]int
 }
 
 var onThisHost = neighbours{
 	all: make(map[*Endpoint]struct{}), vectors: make(map[*AddressVector]struct{}), ended: make(map[string]struct{}),
+	coming: make(map[string]int),
 }
 
 // neighbour is an endpoint's place among the others. It is the lock of
@@ -53,6 +57,13 @@ func (n *neighbours) join(e *Endpoint) {
 	e.neighbour.name = neighbourName(e.provider, name)
 	n.all[e] = struct{}{}
 	n.mu.Unlock()
+	if !looksAtNeighbours(e.provider) {
+		e.hold = func() bool {
+			n.end(e)
+			return false
+		}
+		return
+	}
 	e.hold = func() bool {
 		stays := n.retire(e)
 		if stays {
@@ -102,6 +113,10 @@ func (n *neighbours) nameOf(v *AddressVector, peer Address) string {
 func (n *neighbours) isRetired(name string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	return n.retired(name)
+}
+
+func (n *neighbours) retired(name string) bool {
 	for e := range n.all {
 		if e.neighbour.retired && e.neighbour.name == name {
 			return true
@@ -151,12 +166,43 @@ func (n *neighbours) leave(e *Endpoint) {
 	n.ended[e.neighbour.name] = struct{}{}
 }
 
-// gone says whether an address is that of an endpoint of this process that is closed.
-func (n *neighbours) gone(provider string, address []byte) bool {
+// end is for one at which nobody looks any more once nobody is inserting it.
+func (n *neighbours) end(e *Endpoint) {
+	for {
+		n.mu.Lock()
+		busy := n.coming[e.neighbour.name] > 0
+		if !busy {
+			n.leave(e)
+		}
+		n.mu.Unlock()
+		if !busy {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// approach is for an address that is inserted now, until arrived is called: the provider looks
+// for an endpoint of this process that has it, which stays meanwhile. ok is false if the endpoint is
+// closed.
+func (n *neighbours) approach(provider string, address []byte) (arrived func(), ok bool) {
+	if !hasNeighbours(provider) {
+		return func() {}, true
+	}
+	name := neighbourName(provider, address)
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	_, ended := n.ended[neighbourName(provider, address)]
-	return ended
+	if _, ended := n.ended[name]; ended || n.retired(name) {
+		return nil, false
+	}
+	n.coming[name]++
+	return func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		if n.coming[name]--; n.coming[name] == 0 {
+			delete(n.coming, name)
+		}
+	}, true
 }
 
 func related(a, b *Endpoint) bool { return knows(a, b) || knows(b, a) }
@@ -243,8 +289,12 @@ func (e *Endpoint) othersRead(own []*CompletionQueue) bool {
 	return q != nil && q.bound.Load() > 1 && !q.closed() && !slices.Contains(own, q)
 }
 
-// heldBack says whether an endpoint has to do with one that cannot end, or is in a vector.
+// heldBack says whether an endpoint has to do with one that cannot end, or is in a vector, or is
+// being inserted.
 func (n *neighbours) heldBack(e *Endpoint, can map[*Endpoint]struct{}) bool {
+	if n.coming[e.neighbour.name] > 0 {
+		return true
+	}
 	for v := range n.vectors {
 		if v.hasMet(e.neighbour.name) {
 			return true
@@ -260,13 +310,19 @@ func (n *neighbours) heldBack(e *Endpoint, can map[*Endpoint]struct{}) bool {
 
 // looksAtNeighbours says whether endpoints of a process look into each other's memory.
 func looksAtNeighbours(provider string) bool {
-	switch core(provider) {
-	case "shm":
-		return true
-	case "efa":
-		return !slices.Contains([]string{"0", "false", "no", "off"}, strings.ToLower(os.Getenv("FI_EFA_ENABLE_SHM_TRANSFER")))
-	}
-	return false
+	return core(provider) == "shm" || core(provider) == "efa" && sharesWithinHost()
+}
+
+// hasNeighbours says whether they look for each other when they are inserted: those of efa of
+// libfabric 1 have one of shm inside, whatever they use it for.
+func hasNeighbours(provider string) bool {
+	return looksAtNeighbours(provider) || core(provider) == "efa" && LibraryVersion().Major < 2
+}
+
+// sharesWithinHost says whether efa has what stays within a host go by shm, as libfabric understands
+// the variable.
+func sharesWithinHost() bool {
+	return !slices.Contains([]string{"0", "false", "no", "off"}, strings.ToLower(os.Getenv("FI_EFA_ENABLE_SHM_TRANSFER")))
 }
 
 // neighbourName is by what endpoints know each other.
