@@ -11,6 +11,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// Who dials with a reactor that was closed hears so, whatever is there to dial.
+func TestDialWithClosedReactor(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		r := b.open(t, Config{})
+		require.NoError(t, r.Close())
+		_, err := r.Dial(deadline(t), "127.0.0.1:1")
+		require.ErrorIs(t, err, net.ErrClosed)
+	})
+}
+
 // Messages written just before Close are read, and then io.EOF comes.
 func TestCloseDelivers(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {

@@ -292,6 +292,9 @@ func Dial(ctx context.Context, address string, config *Config) (*Conn, error) {
 // Dial connects to a listener at the host:port of its control connection; see
 // the function Dial.
 func (r *Reactor) Dial(ctx context.Context, address string) (*Conn, error) {
+	if r.closed.Load() {
+		return nil, &ConnError{Op: "dial", Kind: net.ErrClosed, Cause: errors.New("the reactor has been closed")}
+	}
 	c, err := dial(ctx, address, r.config, func(*terms, net.Conn) (*Reactor, error) { return r, nil })
 	r.dialing.count(err)
 	return c, err

@@ -159,8 +159,7 @@ func (v *AddressVector) Len() int { return len(v.peers) }
 // it in operations (Op.Peer). An address that the provider cannot have made is
 // refused with ErrInvalid, because libfabric reads as many bytes as the address
 // should have. On shm, and on efa where that uses it, that of an endpoint of this process
-// that is closed is
-// ErrNotFound. It does not keep the bytes. A peer that is inserted again may have
+// that is closed is ErrNotFound. It does not keep the bytes. A peer that is inserted again may have
 // its old address or another; it is to be removed as often.
 //
 // Implements: int fi_av_insert(...)

@@ -162,6 +162,18 @@ func (b *Bindings) handles() []*handle {
 	return list
 }
 
+// hasEndpoint says whether one is bound to the vector.
+func (v *AddressVector) hasEndpoint() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for c := range v.children {
+		if c.kind == "endpoint" {
+			return true
+		}
+	}
+	return false
+}
+
 // bind binds one thing after the other. The endpoint holds what is bound, even
 // if a later one is refused.
 func (b *Bindings) bind(e *Endpoint) error {
@@ -172,7 +184,14 @@ func (b *Bindings) bind(e *Endpoint) error {
 		return fail("fi_ep_bind of "+what, e.provider, int(code))
 	}
 	if b.Vector != nil {
-		if err := one("address vector", &b.Vector.handle, e.raw.BindAddressVector(b.Vector.raw)); err != nil {
+		code := e.raw.BindAddressVector(b.Vector.raw)
+		if code == cgo.NoSystem && b.Vector.hasEndpoint() {
+			return &Error{
+				Op: "fi_ep_bind of address vector", Provider: e.provider, Errno: Errno(code),
+				Detail: "a vector is for one endpoint here, and this one has another",
+			}
+		}
+		if err := one("address vector", &b.Vector.handle, code); err != nil {
 			return err
 		}
 	}

@@ -119,3 +119,17 @@ func TestPeerEndsAmidPackets(t *testing.T) {
 		}
 	})
 }
+
+// A vector of libfabric 1.17 is for one endpoint there, and the second is told so.
+func TestVectorOfOneEndpoint(t *testing.T) {
+	onEFA(t, func(t *testing.T) {
+		a, _ := stations(t, "efa", fabric.Messages)
+		e := endpointOf(t, a.domain)
+		err := e.Enable(a.v, queueOf(t, a.domain, 64), a.events)
+		if fabric.LibraryVersion().Major >= 2 && err == nil {
+			return
+		}
+		require.ErrorIs(t, err, fabric.ErrNotSupported)
+		require.ErrorContains(t, err, "for one endpoint")
+	})
+}

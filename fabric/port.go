@@ -289,8 +289,9 @@ func (p *Port) Errors() error {
 }
 
 // Close implements Device. It may be called from any goroutine, and more than
-// once. On shm, a port that another of this process has inserted stays open
-// inside until that one is closed or removes it: it may still look at the memory.
+// once. On shm, and on efa within a host, a port that has to do with another of this
+// process stays open inside until that one is closed, as [Endpoint.Close] says: it may
+// still look at the memory.
 func (p *Port) Close() error {
 	if p.endpoint == nil {
 		return p.enter()
