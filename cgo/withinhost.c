@@ -9,9 +9,9 @@
 #include <string.h>
 #include <time.h>
 
-// In libfabric 1.17, an endpoint of efa has an endpoint of shm inside, and a queue of
-// that, by which it reaches the processes of its host. It counts what it has under way there,
-// and fi_close reads the queue until that is nothing. But
+// In libfabric 1.17, an endpoint of efa has an endpoint of shm inside, and a queue of that, by which
+// it reaches the processes of its host. It counts what it has under way there, and fi_close reads the
+// queue until that is nothing. But
 //   - what a peer that was killed has not taken never completes;
 //   - shm copies most of what is read or written when that is posted, and where it cannot,
 //     because the peer has unmapped the memory or has ended, it says in the queue that something
@@ -275,9 +275,8 @@ static ssize_t access_within(struct fid_ep *ep, const struct fi_msg_rma *msg, ui
 	struct within_host *w = of(ep->rma)->of;
 	struct fi_msg_rma its = *msg;
 	struct under_way *u;
-	ssize_t ret;
-
 	int at_once;
+	ssize_t ret;
 
 	// An empty one would never be complete.
 	if (!has_data(msg))

@@ -18,7 +18,8 @@ import (
 // them can look at another any more (receiveUnread). And one that is in a vector stays
 // as long as that is open, for whoever is enabled with it next.
 type neighbours struct {
-	// ending is for those that look at the same closed queue. It comes before mu.
+	// ending is for those that look at the same closed queue, and for fi_getinfo, which none of them
+	// may be beside. It comes before mu.
 	ending sync.Mutex
 
 	mu sync.Mutex

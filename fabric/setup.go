@@ -28,8 +28,15 @@ func lockSetupOfAll() (readmit func()) {
 		if !cgo.KeepsShmInfo() {
 			return func() {}
 		}
-		if readmit, ok := stopAll(onThisHost.misledByInfos()); ok {
-			return readmit
+		// Whoever ends endpoints that are closed for the program may come to wait for setup.
+		if onThisHost.ending.TryLock() {
+			if all, ok := stopAll(onThisHost.misledByInfos()); ok {
+				return func() {
+					all()
+					onThisHost.ending.Unlock()
+				}
+			}
+			onThisHost.ending.Unlock()
 		}
 		setup.Unlock()
 		time.Sleep(time.Millisecond)
