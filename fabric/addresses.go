@@ -390,7 +390,9 @@ func (v *AddressVector) Text(address []byte) (string, error) {
 // Remove forgets a peer. No operation to it may be in flight. ErrNotFound says
 // that the peer is not known here. The peer's place in libfabric is kept for when it
 // comes back: on efa until the vector is closed, on shm of libfabric 1.x as long as its
-// endpoint is there.
+// endpoint is there. Where [Attributes].KeepLostPeers says so, as on shm, a peer is not to be
+// removed while messages of it may not have been received, also not one that is gone: they
+// would be looked for in the memory of another, and that may end the process.
 //
 // Implements: int fi_av_remove(...)
 func (v *AddressVector) Remove(peer Address) error {
