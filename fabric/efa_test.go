@@ -66,6 +66,32 @@ func TestUnregisteredBufferForTheDevice(t *testing.T) {
 			require.Equal(t, fabric.Failed, op.Result, op.Kind)
 			require.ErrorIs(t, op.Err, fabric.ErrInvalid, op.Kind)
 		}
+		// One that has its descriptor is posted with nothing that has none.
+		region, err := c.domain.RegisterMemory(fabric.RegionConfig{Access: fabric.AccessAll}, buf)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, region.Close()) })
+		ops = []fabric.Op{
+			{Kind: fabric.OpReceive, Peer: fabric.AddressAny, Buf: buf[:32], Descriptor: region.Descriptor(), Context: 1},
+			{Kind: fabric.OpSend, Peer: peer, Buf: buf[32:], Descriptor: region.Descriptor(), Context: 2},
+		}
+		copy(buf[32:], "registered")
+		_, err = p.e.Turn(ops, nil, 0)
+		require.NoError(t, err)
+		for _, op := range ops {
+			require.Equal(t, fabric.Posted, op.Result, op.Err)
+		}
+		ended := 0
+		require.Eventually(t, func() bool {
+			completions := make([]fabric.Completion, len(ops))
+			n, err := p.e.Turn(nil, completions, 0)
+			require.NoError(t, err)
+			for _, done := range completions[:n] {
+				require.NoError(t, done.Err)
+			}
+			ended += n
+			return ended == len(ops)
+		}, time.Minute, time.Millisecond)
+		require.Equal(t, "registered", string(buf[:len("registered")]))
 	})
 }
 

@@ -25,7 +25,7 @@ const noLimit = math.MaxInt
 // spills says of endpoints that their receives need a buffer for what does not fit.
 func spills(i *Info) bool {
 	p := i.Provider()
-	if i.Endpoint() != ReliableDatagram || i.a.RxVectors < 2 {
+	if i.Endpoint() != ReliableDatagram || i.a.RxVectors < 2 || registered(i) {
 		return false
 	}
 	// efa takes a buffer without a descriptor in either memory mode, and registers of it what a

@@ -190,6 +190,7 @@ func TestInfosWithinHost(t *testing.T) {
 		t.Run("before endpoints are opened", func(t *testing.T) {
 			infos, err := fabric.Discover(fabric.Hints{
 				Provider: "efa", Endpoint: fabric.ReliableDatagram, Capabilities: fabric.Messages, MemoryMode: everyMemoryMode,
+				OneThread: true, OrderedSends: true,
 			})
 			require.NoError(t, err)
 			askForNothing(t)
