@@ -15,9 +15,9 @@
 // with FI_ADDR_UNSPEC then, which all receives match, those for one peer, too.
 // So there it is another number, which no vector has.
 
-// What the queue and the receives of a provider are to others, as in <rdma/fi_ext.h> of 1.17.
-#define PEER_CQ 24 // FI_CLASS_PEER_CQ
+#define PEER_CQ 24 // FI_CLASS_PEER_CQ, which headers before 1.17 do not have
 
+// What the queue and the receives of a provider are to others, as in <rdma/fi_ext.h> of 1.17.
 struct queue_calls {
 	size_t size;
 	ssize_t (*write)(struct fid *queue, void *context, uint64_t flags, size_t len, void *buf,
@@ -42,7 +42,7 @@ struct receives {
 	struct receives_calls *calls;
 };
 
-// All objects of the library have one table.
+// Of each kind, all objects of the library have one table.
 static struct queue_calls of_queues, naming;
 static struct receives_calls of_receives, refusing;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

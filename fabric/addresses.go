@@ -177,7 +177,7 @@ func (v *AddressVector) insert(address []byte) (Address, error) {
 	}
 	arrived, ok := onThisHost.approach(v.provider, address)
 	if !ok {
-		return AddressAny, v.closedPeer("fi_av_insert")
+		return AddressAny, v.closedPeer()
 	}
 	defer arrived()
 	if v.keepsLiving() {
@@ -194,9 +194,9 @@ func (v *AddressVector) insert(address []byte) (Address, error) {
 }
 
 // closedPeer is for an address that an endpoint of this process had.
-func (v *AddressVector) closedPeer(op string) error {
+func (v *AddressVector) closedPeer() error {
 	return &Error{
-		Op: op, Provider: v.provider, Errno: Errno(syscall.ENOENT),
+		Op: "fi_av_insert", Provider: v.provider, Errno: Errno(syscall.ENOENT),
 		Detail: "the endpoint of this process that had the address is closed",
 	}
 }
@@ -292,7 +292,7 @@ func (v *AddressVector) InsertAll(addresses [][]byte) ([]Inserted, error) {
 		}
 		arrived, ok := onThisHost.approach(v.provider, address)
 		if !ok {
-			results[i] = Inserted{AddressAny, v.closedPeer("fi_av_insert")}
+			results[i] = Inserted{AddressAny, v.closedPeer()}
 			continue
 		}
 		defer arrived()

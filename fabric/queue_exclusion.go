@@ -35,18 +35,11 @@ func readmitTo(queues []*CompletionQueue) {
 // readmit is called: then nobody changes its slots. Others keep people out of queues
 // while they are in an endpoint, or wait for those in an endpoint while they have its
 // queues. So whoever cannot have all at once lets go of what it has, and tries again.
-func (q *CompletionQueue) excludeUsers() (readmit func()) { return excludeFromAll(&q.handle) }
-
-func excludeFromAll(handles ...*handle) (readmit func()) {
+func (q *CompletionQueue) excludeUsers() (readmit func()) {
 	var all, waited exclusion
 	defer func() { waited.release((*handle).forgetCloser) }()
 	for looks := 0; ; looks++ {
-		var busy *handle
-		for _, h := range handles {
-			if busy = all.take(h); busy != nil {
-				break
-			}
-		}
+		busy := all.take(&q.handle)
 		if busy == nil {
 			return func() { all.release((*handle).readmit) }
 		}
