@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/weft-go/weft/comm"
+	"github.com/weft-go/weft/internal/hostmemory"
 )
 
 // The windows of large calls are shared, too, where the caches are: who puts to one copies
@@ -54,7 +55,7 @@ func newSharedWindow(p progress, size int) (*block, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, descriptor := b.shared.name(); descriptor < 1<<descriptorBits {
+	if _, descriptor := b.shared.Name(); descriptor < 1<<descriptorBits {
 		b.name = windowName(uint64(windowNames.Add(1))<<32 | uint64(bits.TrailingZeros(uint(size)))<<descriptorBits | descriptor)
 	}
 	return b, nil
@@ -103,13 +104,13 @@ func (o *outbox) mapWindow(name windowName) *mapping {
 	if len(o.windows) >= mostWindows || size > largestWindow {
 		return nil
 	}
-	whole, err := mapShared(o.owner, name.descriptor(), size+headerSize)
+	whole, err := hostmemory.Map(sharedName, o.owner, name.descriptor(), size+headerSize)
 	if err != nil {
 		return nil
 	}
 	header := whole[size:]
 	if binary.LittleEndian.Uint64(header) != o.cookie || binary.LittleEndian.Uint64(header[8:]) != uint64(name) {
-		_ = unmapShared(whole)
+		_ = hostmemory.Unmap(whole)
 		return nil
 	}
 	m := &mapping{name: name, base: binary.LittleEndian.Uint64(header[16:]), memory: whole[:size], whole: whole}
@@ -132,7 +133,7 @@ func (m *mapping) at(address uint64, length int) []byte {
 func (m *mapping) unmap() error {
 	whole := m.whole
 	m.memory, m.whole = nil, nil
-	return unmapShared(whole)
+	return hostmemory.Unmap(whole)
 }
 
 // unmapWindow ends the use of a window.

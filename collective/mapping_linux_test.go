@@ -95,6 +95,7 @@ func TestOthersAreNoWindows(t *testing.T) {
 			require.Nil(t, near.mapWindow(good), "of another cookie")
 			window.named = nil
 			groups[0].nameFor(window, 1)
+			_, cache := groups[0].cache.shared.Name()
 			other := good &^ (1<<descriptorBits - 1)
 			for what, name := range map[string]windowName{
 				"nothing":           0,
@@ -103,7 +104,7 @@ func TestOthersAreNoWindows(t *testing.T) {
 				"too large":         good | (1<<sizeBits-1)<<descriptorBits,
 				"no descriptor":     other | (1<<descriptorBits - 1),
 				"no shared memory":  other | windowName(file.Fd()),
-				"the cache instead": other | windowName(groups[0].cache.shared.descriptor),
+				"the cache instead": other | windowName(cache),
 			} {
 				require.Nil(t, near.mapWindow(name), what)
 			}

@@ -2,17 +2,19 @@ package collective
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"sync/atomic"
 
 	"github.com/weft-go/weft/efa"
 	"github.com/weft-go/weft/fabric"
+	"github.com/weft-go/weft/internal/hostmemory"
 )
 
 // block is registered memory that peers write to.
 type block struct {
 	arena    *fabric.Arena // nil if it is shared
-	shared   *shared
+	shared   *hostmemory.Memory
 	exposure *efa.Exposure
 	memory   []byte
 	// name is what other processes map a window by, or 0, and named are the ranks that know it.
@@ -43,13 +45,13 @@ func newSharedBlock(p progress, size int) (_ *block, err error) {
 			sharedBlocks.Add(-1)
 		}
 	}()
-	shared, memory, err := newShared(size)
+	shared, err := hostmemory.New(sharedName, size)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("collective: %w", err)
 	}
-	b := &block{shared: shared, memory: memory}
+	b := &block{shared: shared, memory: shared.Bytes}
 	if b.exposure, err = p.Expose(b.memory); err != nil {
-		return nil, errors.Join(err, unmapShared(memory), shared.close())
+		return nil, errors.Join(err, shared.Close())
 	}
 	sharedBytes.Add(int64(size))
 	return b, nil
@@ -76,7 +78,7 @@ func (b *block) close() error {
 	}
 	sharedBlocks.Add(-1)
 	sharedBytes.Add(-int64(len(b.memory)))
-	return errors.Join(unmapShared(b.memory), b.shared.close())
+	return b.shared.Close()
 }
 
 // at is where a part of the block is, for peers.

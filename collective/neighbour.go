@@ -12,6 +12,7 @@ import (
 	"github.com/weft-go/weft/collective/schedule"
 	"github.com/weft-go/weft/comm"
 	"github.com/weft-go/weft/internal/cacheline"
+	"github.com/weft-go/weft/internal/hostmemory"
 )
 
 // Where all ranks are processes of one host (efa.Reactor.SameHost), the cache of each is memory
@@ -127,7 +128,7 @@ func (g *group) invite(p progress, rank int) {
 	}
 	g.members[rank].invited = true
 	n := comm.Notice{Tag: noticeTag(noticeShared, 0)}
-	n.ID, n.Length = g.cache.shared.name()
+	n.ID, n.Length = g.cache.shared.Name()
 	n.Remote.Key, n.Remote.Address = g.near.cookie, g.cacheAddress()
 	if g.comm.Notify(p, rank, n) == nil {
 		g.near.inboxes = append(g.near.inboxes, inbox{rank: rank, ring: g.ringAt(g.cache.memory, rank)})
@@ -162,12 +163,12 @@ func (g *group) invited(p progress, source int, n comm.Notice) {
 	if from.near != nil || g.slot == 0 || !g.sameHost || !g.offers(source, n.Remote.Key) {
 		return
 	}
-	memory, err := mapShared(n.ID, n.Length, g.cacheSize())
+	memory, err := hostmemory.Map(sharedName, n.ID, n.Length, g.cacheSize())
 	if err != nil {
 		return
 	}
 	if binary.LittleEndian.Uint64(memory[g.headerAt():]) != n.Remote.Key {
-		_ = unmapShared(memory)
+		_ = hostmemory.Unmap(memory)
 		return
 	}
 	from.near = &outbox{owner: n.ID, cookie: n.Remote.Key, memory: memory, ring: g.ringAt(memory, g.rank)}
@@ -444,7 +445,7 @@ func (g *group) moveOutOf(rank int) error {
 	if m.near == nil {
 		return nil
 	}
-	err := errors.Join(m.near.detach(), unmapShared(m.near.memory))
+	err := errors.Join(m.near.detach(), hostmemory.Unmap(m.near.memory))
 	for _, w := range m.near.windows {
 		err = errors.Join(err, w.unmap())
 	}

@@ -131,7 +131,7 @@ func TestStrangersAreNotMapped(t *testing.T) {
 	// What a rank is told of a cache, which others can repeat.
 	invitation := func(g *group) comm.Notice {
 		n := comm.Notice{Tag: noticeTag(noticeShared, 0)}
-		n.ID, n.Length = g.cache.shared.name()
+		n.ID, n.Length = g.cache.shared.Name()
 		n.Remote.Key, n.Remote.Address = g.near.cookie, g.cacheAddress()
 		return n
 	}

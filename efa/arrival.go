@@ -15,10 +15,10 @@ func (r *Reactor) completed(op *operation, done *fabric.Completion) {
 	}
 	switch op.purpose {
 	case lengthReceive:
-		r.lengthArrived(op, done)
+		r.lengthArrived(op.brought(done), done)
 		r.receiveAgain(op, done.Err)
 	case controlReceive:
-		r.controlArrived(op, done)
+		r.controlArrived(op.brought(done), done)
 		r.receiveAgain(op, done.Err)
 	case payloadReceive:
 		if op.conn.plain == nil || !r.sorted(op, done) {
@@ -36,6 +36,14 @@ func (r *Reactor) completed(op *operation, done *fabric.Completion) {
 			r.ended(op, done.Err)
 		}
 	}
+}
+
+// brought is what a receive has brought.
+func (op *operation) brought(done *fabric.Completion) []byte {
+	if done.Err != nil {
+		return nil
+	}
+	return op.buf[:done.Len]
 }
 
 // mostFailures is how many shared receives may fail in a row before the device
@@ -93,13 +101,15 @@ func (r *Reactor) ended(op *operation, err error) {
 	r.freeOperation(op)
 }
 
-// lengthArrived takes in a length message.
-func (r *Reactor) lengthArrived(op *operation, done *fabric.Completion) {
+// lengthArrived takes in a length message, which is read during the call only.
+func (r *Reactor) lengthArrived(message []byte, done *fabric.Completion) {
 	c, id := r.sender(done, tagged.KindLength)
 	if c == nil {
 		return
 	}
-	message := op.buf[:done.Len]
+	if !c.invited && c.arrived >= invitedAfter && c.features&featureBeside != 0 {
+		r.invite(c)
+	}
 	if c.gathers && tagged.IsGroup(message) {
 		if err := r.groupArrived(c, id, message); err != nil {
 			r.fail(c, ErrProtocol, err)

@@ -155,6 +155,8 @@ type Config struct {
 	// idleCheck is how often the background looks whether callers still drive;
 	// tests make it long, to see that nobody waits for it. 0 means 1 ms.
 	idleCheck time.Duration
+	// deviceOnly: nothing goes beside the device, for tests of that.
+	deviceOnly bool
 	// readersTime is how long a payload waits for a reader at least, while the device is
 	// busy; see putoff.go. 0 means 1 ms.
 	readersTime time.Duration

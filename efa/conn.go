@@ -23,17 +23,17 @@ type Conn struct {
 	control *control
 
 	closeOnce sync.Once
+	remoteID  uint32 // on messages to the peer; belongs to the role, as all below that
 	closeErr  error
 	ended     chan struct{} // closed when the connection is over on both sides
 	stream    Stream
 
 	// All below belongs to whoever holds the reactor's progress role.
 	peer       *peer
-	remoteID   uint32 // on messages to the peer
-	features   uint32 // that both sides offered
-	maxMessage int64  // that the peer accepts
-	eagerLimit int    // of both directions
-	piece      int    // the longest message that both devices carry, or rails take
+	beside     *besides // nil without
+	maxMessage int64    // that the peer accepts
+	eagerLimit int      // of both directions
+	piece      int      // the longest message that both devices carry, or rails take
 	rails      []connRail
 	offered    []*rail // to the peer, of which rails are some
 	peerWindow uint64  // in bytes
@@ -46,6 +46,9 @@ type Conn struct {
 	// join it; gathers says that both sides agreed to that.
 	gathering *operation
 	gathers   bool
+	invited   bool // the peer was, if that could be, to put messages beside the device
+	// writingEnded: CloseWrite was called, and writtenTold: the peer knows.
+	writingEnded, writtenTold bool
 
 	// Writing.
 	nextWrite uint32
@@ -63,10 +66,6 @@ type Conn struct {
 	// writeFailed is why the first write that failed did.
 	writeFailed error
 	copied      int // bytes of payloads that the device has copies of
-	// peerClosed: nothing is accepted there any more, and confirmed: the peer has said that it
-	// has all, and ends its side then. writingEnded: CloseWrite was called, and writtenTold:
-	// the peer knows.
-	peerClosed, confirmed, writingEnded, writtenTold bool
 
 	// Reading.
 	reads    *tagged.ReadDeque[inbound]
@@ -75,7 +74,8 @@ type Conn struct {
 	taken    int // bytes of the front that a stream has read
 	// receiving counts the payloads with a receive, and unposted says that some
 	// have none for now.
-	receiving int
+	receiving int32
+	features  uint32 // that both sides offered
 	unposted  bool
 	// attended says that somebody reads whole messages, and did so when one was there
 	// the last time; putOff that it is in Reactor.putOff, and overdue that nobody has
@@ -84,6 +84,9 @@ type Conn struct {
 	// held says that the handler did not take the message at the front, and told that
 	// it was told of the end.
 	held, told bool
+	// peerClosed: nothing is accepted there any more, and confirmed: the peer has said that it
+	// has all, and ends its side then.
+	peerClosed, confirmed bool
 	// payloadsCome counts the pieces of payloads that came, and payloadsBefore is
 	// what it was when others began to wait for room.
 	payloadsCome, payloadsBefore uint64
@@ -300,6 +303,7 @@ func (r *Reactor) confirm(c *Conn, count uint64) {
 
 // hangUp takes in that the control connection has ended.
 func (r *Reactor) hangUp(c *Conn, cause error) {
+	r.takeAllBeside(c)
 	switch {
 	case c.over || c.failure != nil:
 	case c.finished && c.answered && (c.acknowledged || c.sent == c.credited):
@@ -397,6 +401,7 @@ func (r *Reactor) releaseConn(c *Conn) {
 		r.remove(c.peer)
 	}
 	r.leaveRails(c)
+	r.leaveBeside(c)
 	r.tellEmptied()
 }
 

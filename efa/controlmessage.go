@@ -7,6 +7,11 @@ import (
 
 // sendControl queues a control message.
 func (r *Reactor) sendControl(c *Conn, m tagged.Control) {
+	var message [tagged.ControlSize]byte
+	tagged.PutControl(message[:], m)
+	if c.putBeside(tagged.ControlTag(c.remoteID, 0), message[:], nil, nil) {
+		return
+	}
 	op := r.newOperation(c, controlSend)
 	op.tag = tagged.ControlTag(c.remoteID, 0)
 	if err := r.fill(op, tagged.ControlSize); err != nil {
@@ -14,18 +19,18 @@ func (r *Reactor) sendControl(c *Conn, m tagged.Control) {
 		r.failLater(c, err)
 		return
 	}
-	tagged.PutControl(op.buf, m)
+	copy(op.buf, message[:])
 	op.kind = r.sendKind(tagged.ControlSize)
 	r.arbiter.Push(&c.queue, op)
 }
 
 // controlArrived takes in a control message.
-func (r *Reactor) controlArrived(op *operation, done *fabric.Completion) {
+func (r *Reactor) controlArrived(message []byte, done *fabric.Completion) {
 	c, _ := r.sender(done, tagged.KindControl)
 	if c == nil {
 		return
 	}
-	m, err := tagged.ParseControl(op.buf[:done.Len])
+	m, err := tagged.ParseControl(message)
 	if err == nil {
 		switch m.Type {
 		case tagged.ControlCredit:
@@ -40,6 +45,8 @@ func (r *Reactor) controlArrived(op *operation, done *fabric.Completion) {
 			err = r.flushConfirmed(c, m.Messages)
 		case tagged.ControlReady:
 			err = r.readyFor(c, m.Messages)
+		case tagged.ControlInvite:
+			err = r.invitedTo(c, m)
 		}
 	}
 	if err != nil {

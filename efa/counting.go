@@ -188,6 +188,7 @@ func (s *MessageStats) counts() []count {
 		{"grants_sent", &s.GrantsSent},
 		{"grants_received", &s.GrantsReceived},
 		{"flushes", &s.Flushes},
+		{"beside", &s.Beside},
 		{"injected", &s.Injected},
 		{"refused", &s.Refused},
 	}, s.Errors.counts("errors_")...)

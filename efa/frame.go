@@ -188,6 +188,7 @@ const (
 	featureGather uint32 = 1 << 0 // several messages in one length message
 	featurePieces uint32 = 1 << 1 // payloads longer than the device's messages, in pieces
 	featureRails  uint32 = 1 << 2 // pieces on several devices; only with featurePieces
+	featureBeside uint32 = 1 << 3 // short messages beside the device, see beside.go
 
 	// features are those that this side always offers.
 	features = featureGather | featurePieces

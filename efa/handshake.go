@@ -33,8 +33,11 @@ func (r *Reactor) terms(c *Conn) *terms {
 
 // features are those that this side offers.
 func (r *Reactor) features() uint32 {
-	if len(r.rails) > 0 {
+	switch {
+	case len(r.rails) > 0:
 		return features | featureRails
+	case r.goesBeside():
+		return features | featureBeside
 	}
 	return features
 }

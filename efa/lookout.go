@@ -23,6 +23,7 @@ type lookout struct {
 type lookouts struct {
 	all      []lookout
 	places   int         // at which those that are called often look
+	device   int         // the operations of connections that it has
 	last     bool        // the last that came was theirs, and not the device's
 	turnless int         // how often in a row they were called without a turn
 	found    atomic.Bool // by them, since the device was told
@@ -77,6 +78,10 @@ const (
 	looksInCrowd    = 2
 	mostTurnless    = 64
 	crowdedTurnless = 8
+	// While the device has something of a connection's, there are turns, turnsAround before others
+	// have the core, that look at its queue looksOfTurn more times.
+	turnsAround = 16
+	looksOfTurn = 4
 	// manyPlaces take as long as a turn: they are looked at in every manyTurns only, and the more
 	// there are, the less often without a turn.
 	manyPlaces = 32
@@ -117,6 +122,15 @@ func (r *Reactor) lookInTurn() (found int) {
 func (r *Reactor) lookOut() (active bool) {
 	o := &r.lookouts
 	usable := !r.pending() && r.broken == nil && !r.closed.Load()
+	if usable && o.device > 0 && !r.crowd.here {
+		// What is waited for may come either way.
+		for range turnsAround {
+			if r.step(looksOfTurn) > 0 {
+				return true
+			}
+		}
+		return false
+	}
 	if usable && o.turnless < mostTurnless/(1+o.places/manyPlaces) {
 		o.turnless++
 		looks := looksAround

@@ -17,6 +17,9 @@ func (r *Reactor) sendEager(w *write, buf []byte) bool {
 	head := w.head[:w.headed]
 	size := len(head) + len(buf)
 	id, ticket := c.nextID(size), c.writes.Push(w, 1)
+	if c.beside != nil && r.sendBeside(c, id, ticket, head, buf) {
+		return true
+	}
 	if c.gathers && c.gathering.isNext(ticket) && r.gather(c.gathering, head, buf) {
 		return true
 	}
@@ -44,8 +47,10 @@ func (r *Reactor) sendPair(w *write, buf []byte, copies bool) {
 	parts := 1 + c.payloads(n)
 	id, ticket := c.nextID(n), c.writes.Push(w, parts)
 	c.gathering = nil
-	length := r.lengthMessage(c, id, ticket, tagged.LengthSize, n, parts)
-	if length == nil {
+	var length *operation
+	if c.beside != nil && r.announceBeside(c, id, ticket, n) {
+		parts--
+	} else if length = r.lengthMessage(c, id, ticket, tagged.LengthSize, n, parts); length == nil {
 		return
 	}
 	if !w.stream {
@@ -54,18 +59,25 @@ func (r *Reactor) sendPair(w *write, buf []byte, copies bool) {
 	c.stats.payload(len(buf), n)
 	payload, err := r.payload(w, buf, tagged.PayloadTag(c.remoteID, id), ticket, c.lane(int64(n), id, 0), copies)
 	if err != nil {
-		r.freeOperation(length)
+		if length != nil {
+			r.freeOperation(length)
+		}
 		r.neverSent(c, ticket, parts, err)
 		return
 	}
-	if uint64(n) > c.peerWindow {
+	switch {
+	case uint64(n) > c.peerWindow:
 		// The provider would have to keep it until the reader comes.
 		c.parked, c.parkedAt = payload, c.sent-1
 		c.stats.Held++
-	} else {
+	case length != nil:
 		length.payload = payload
+	default:
+		r.pushPart(payload)
 	}
-	r.arbiter.Push(&c.queue, length)
+	if length != nil {
+		r.arbiter.Push(&c.queue, length)
+	}
 }
 
 // payload makes the operation of a payload message.

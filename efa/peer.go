@@ -15,6 +15,9 @@ type peer struct {
 	refs    int
 	// lost: a connection to it ended with messages on their way.
 	lost bool
+	// Beside the device: what this side reads, and what it writes to.
+	inbox  *inbox
+	outbox *outbox
 }
 
 func (r *Reactor) insert(address []byte) (*peer, error) {

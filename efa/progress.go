@@ -278,7 +278,9 @@ func (r *Reactor) waited(begin time.Time) {
 // drive leads until the call is done, and says true, or until waiting any
 // longer would cost more than it saves: then the caller counts as parked.
 func (r *Reactor) drive(k *call, ended <-chan struct{}) bool {
-	switch r.takeIn(); {
+	r.takeIn()
+	r.endBeside()
+	switch {
 	case r.hurries(k):
 		r.passOn()
 		return true

@@ -52,7 +52,7 @@ func TestPutOff(t *testing.T) {
 				require.Zero(t, accepted.receiving)
 				require.Positive(t, r.step(0), "an idle turn has receives posted in the next one")
 			}
-			require.Equal(t, count, accepted.receiving)
+			require.EqualValues(t, count, accepted.receiving)
 			for accepted.received < 1+count {
 				require.Positive(t, r.step(0), "nothing happens any more")
 			}
@@ -212,7 +212,7 @@ func TestNotPutOffForStream(t *testing.T) {
 		r.step(0)
 	}
 	require.False(t, accepted.putOff)
-	require.Equal(t, 1, accepted.receiving)
+	require.EqualValues(t, 1, accepted.receiving)
 	release()
 	require.NoError(t, <-read)
 	closeBoth(t, dialed, accepted)

@@ -192,7 +192,11 @@ func (r *Reactor) took(op *operation) {
 	switch l := op.rail(); {
 	case l == nil && receives:
 		r.payloadRoom--
+		r.lookouts.device++
 	case l == nil:
+		if op.posted {
+			r.lookouts.device++
+		}
 		if op.isPayload && len(r.rails) > 0 {
 			r.carried.SentBytes += uint64(len(op.buf))
 		}
@@ -213,9 +217,12 @@ func (r *Reactor) letGo(op *operation) {
 	op.posted = false
 	receives := op.purpose == payloadReceive
 	switch l := op.rail(); {
+	case op.conn == nil:
 	case l == nil && receives:
 		r.payloadRoom++
+		r.lookouts.device--
 	case l == nil:
+		r.lookouts.device--
 	case receives:
 		l.receiveRoom++
 		l.inFlight--

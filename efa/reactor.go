@@ -37,6 +37,7 @@ type Reactor struct {
 	misses          atomic.Uint32 // waits in a row that were long
 	crowd           crowd         // other processes that want the core (role)
 	lookouts        lookouts
+	beside          beside
 	backgroundEnded chan struct{}
 
 	closed    atomic.Bool
@@ -312,13 +313,14 @@ func (r *Reactor) drop() error {
 
 // pending says that something is waiting to be posted.
 func (r *Reactor) pending() bool {
-	return !r.arbiter.Empty() || !r.halves.Empty() || r.shared.length() > r.spare || r.hasty || (r.payloadRoom > 0 && !r.payloads.empty()) || r.railsOffer()
+	return !r.arbiter.Empty() || len(r.beside.put) > 0 || !r.halves.Empty() || r.shared.length() > r.spare || r.hasty || (r.payloadRoom > 0 && !r.payloads.empty()) || r.railsOffer()
 }
 
 // step takes in requests and takes one turn, which looks at the queue up to spins more
 // times, or not at all (noLook); it says how much happened.
 func (r *Reactor) step(spins int) int {
 	r.takeIn()
+	r.endBeside()
 	if r.closed.Load() || r.broken != nil {
 		return 0
 	}
@@ -353,6 +355,7 @@ func (r *Reactor) step(spins int) int {
 	r.turns++
 	r.skipped = 0
 	posted, reaped, err := r.turn(r.device, n, completions, spins)
+	r.endBeside()
 	r.lookouts.last = r.lookouts.last && reaped == 0
 	r.hasty = r.hasty && !r.shared.empty()
 	if err == nil && (reaped == 0 || r.turns%eventsEvery == 0) && r.turns%16 == 0 {

@@ -140,6 +140,10 @@ type MessageStats struct {
 	GrantsSent, GrantsReceived uint64
 	// Flushes is the number of flushes that were begun.
 	Flushes uint64
+	// Beside is the number of messages, with the payload in the length message, and of control
+	// messages that did not go by the device, but through memory that the peer, a process of this
+	// host, has mapped as well.
+	Beside uint64
 	// Injected is the number of operations that were over with their post.
 	Injected uint64
 	// Refused is how often the device did not take an operation for now, which was

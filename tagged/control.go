@@ -24,6 +24,9 @@ const (
 	// ControlReady tells that the payload of a message that is longer than the
 	// window can come: Messages is how many were before it.
 	ControlReady
+	// ControlInvite tells where the sender has memory for short messages of the connection, if both
+	// sides are processes of one host: Messages is what it is called by, and Bytes what it begins with.
+	ControlInvite
 )
 
 // Control is a control message.
@@ -55,7 +58,7 @@ func ParseControl(message []byte) (Control, error) {
 		Messages: binary.LittleEndian.Uint64(message[8:]),
 		Bytes:    binary.LittleEndian.Uint64(message[16:]),
 	}
-	if c.Type < ControlCredit || c.Type > ControlReady {
+	if c.Type < ControlCredit || c.Type > ControlInvite {
 		return Control{}, &ControlError{Problem: ControlUnknownType, Type: c.Type, Got: len(message)}
 	}
 	if binary.LittleEndian.Uint64(message)>>8 != 0 {
@@ -88,7 +91,7 @@ func (e *ControlError) Error() string {
 	case ControlBadSize:
 		return fmt.Sprintf("tagged: control message of %d bytes, want %d", e.Got, ControlSize)
 	case ControlUnknownType:
-		return fmt.Sprintf("tagged: control message of unknown type %d, want %d to %d", e.Type, ControlCredit, ControlReady)
+		return fmt.Sprintf("tagged: control message of unknown type %d, want %d to %d", e.Type, ControlCredit, ControlInvite)
 	case ControlReserved:
 		return "tagged: reserved bytes of a control message are not zero"
 	default:

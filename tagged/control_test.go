@@ -60,12 +60,12 @@ func TestParseControlError(t *testing.T) {
 		{
 			make([]byte, 24),
 			tagged.ControlError{Problem: tagged.ControlUnknownType, Got: 24},
-			"tagged: control message of unknown type 0, want 1 to 4",
+			"tagged: control message of unknown type 0, want 1 to 5",
 		},
 		{
 			with(0, 99),
 			tagged.ControlError{Problem: tagged.ControlUnknownType, Type: 99, Got: 24},
-			"tagged: control message of unknown type 99, want 1 to 4",
+			"tagged: control message of unknown type 99, want 1 to 5",
 		},
 		{
 			with(7, 1),

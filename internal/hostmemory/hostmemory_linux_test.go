@@ -1,4 +1,4 @@
-package collective
+package hostmemory
 
 import (
 	"os"
@@ -8,21 +8,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+const (
+	name     = "weft-test"
+	pageSize = 4096
+)
+
 // Memory that two have mapped is the same, and stays for the one when the other has given it up.
 func TestSharedIsMapped(t *testing.T) {
 	const size = 3 * pageSize
-	s, mine, err := newShared(size)
+	m, err := New(name, size)
 	require.NoError(t, err)
-	process, descriptor := s.name()
-	theirs, err := mapShared(process, descriptor, size)
+	process, descriptor := m.Name()
+	theirs, err := Map(name, process, descriptor, size)
 	require.NoError(t, err)
-	mine[size-1] = 7
+	m.Bytes[size-1] = 7
 	require.Equal(t, byte(7), theirs[size-1])
-	require.NoError(t, unmapShared(mine))
-	require.NoError(t, s.close())
+	require.NoError(t, m.Close())
 	theirs[0]++
-	require.NoError(t, unmapShared(theirs))
-	_, err = mapShared(process, descriptor, size)
+	require.NoError(t, Unmap(theirs))
+	_, err = Map(name, process, descriptor, size)
 	require.Error(t, err)
 }
 
@@ -30,9 +34,9 @@ func TestSharedIsMapped(t *testing.T) {
 func TestOtherMemoryIsNotMapped(t *testing.T) {
 	const size = pageSize
 	process := uint64(os.Getpid())
-	memfd := func(name string, seals int) int {
+	memfd := func(called string, seals int) int {
 		t.Helper()
-		fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+		fd, err := unix.MemfdCreate(called, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, unix.Close(fd)) })
 		require.NoError(t, unix.Ftruncate(fd, size))
@@ -44,22 +48,23 @@ func TestOtherMemoryIsNotMapped(t *testing.T) {
 	require.NoError(t, err)
 	defer read.Close()
 	defer write.Close()
-	for name, fd := range map[string]int{
+	for what, fd := range map[string]int{
 		"a pipe":            int(read.Fd()),
 		"of another name":   memfd("something", sealed),
-		"it may be cut off": memfd(sharedName, unix.F_SEAL_GROW|unix.F_SEAL_SEAL),
-		"not sealed":        memfd(sharedName, 0),
+		"of a longer name":  memfd(name+"s", sealed),
+		"it may be cut off": memfd(name, unix.F_SEAL_GROW|unix.F_SEAL_SEAL),
+		"not sealed":        memfd(name, 0),
 		"nothing":           1 << 20,
 	} {
-		_, err := mapShared(process, uint64(fd), size)
-		require.Error(t, err, name)
+		_, err := Map(name, process, uint64(fd), size)
+		require.Error(t, err, what)
 	}
-	right := uint64(memfd(sharedName, sealed))
-	_, err = mapShared(process, right, size+1)
+	right := uint64(memfd(name, sealed))
+	_, err = Map(name, process, right, size+1)
 	require.Error(t, err)
-	_, err = mapShared(1<<64-1, right, size)
+	_, err = Map(name, 1<<64-1, right, size)
 	require.Error(t, err)
-	memory, err := mapShared(process, right, size)
+	memory, err := Map(name, process, right, size)
 	require.NoError(t, err)
-	require.NoError(t, unmapShared(memory))
+	require.NoError(t, Unmap(memory))
 }

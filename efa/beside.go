@@ -1,0 +1,310 @@
+package efa
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"github.com/weft-go/weft/fabric"
+	"github.com/weft-go/weft/internal/hostmemory"
+	"github.com/weft-go/weft/tagged"
+)
+
+// Beside the device: where all peers are processes of this host (Reactor.SameHost), short messages
+// go through memory that both sides have mapped, which takes a third of what the device takes. Who
+// has got some messages of a peer makes a ring for it, and invites it on each connection of theirs;
+// from then on the peer puts the connection's length messages with their payload there, and its
+// control messages, as far as there is room. What has none goes by the device. Which way a message
+// has come does not matter: they have numbers.
+//
+// A ring is the memory of who reads it. It stays for as long as a connection is there that was
+// invited to it, so that a peer that knows of a ring that is gone can only write what nobody waits
+// for any more.
+
+const (
+	// invitedAfter is how many messages of a connection show that it is worth it.
+	invitedAfter = 16
+	// mostRings is how many rings a process has for its peers: each takes a descriptor, its memory,
+	// and time to look at it.
+	mostRings = 128
+	// looksPerRing is how much is taken from a ring before others have their turn.
+	looksPerRing = 32
+	ringName     = "weft-ring"
+)
+
+// beside is what a reactor has beside its device. It belongs to the role.
+type beside struct {
+	inboxes []*inbox
+	// put are operations of which the message is in a ring: they are over once nobody is working on
+	// the lists of their connections.
+	put  []*operation
+	into []byte // where a message is copied to
+}
+
+// inbox is a ring for a peer to write to.
+type inbox struct {
+	ringReader
+	memory  *hostmemory.Memory
+	peer    *peer
+	users   int // connections that were invited
+	reading bool
+}
+
+// outbox is a ring of a peer's.
+type outbox struct {
+	ringWriter
+	users int // connections that go there
+}
+
+// besides is what a connection has of these. Most have none.
+type besides struct {
+	inbox  *inbox
+	outbox *outbox
+}
+
+// rings is how many the process has.
+var rings atomic.Int64
+
+// goesBeside says whether the reactor's messages may go beside its device.
+func (r *Reactor) goesBeside() bool {
+	return r.SameHost() && len(r.rails) == 0 && !r.config.deviceOnly
+}
+
+// invite offers a ring to the peer of a connection, once, if there can be one.
+func (r *Reactor) invite(c *Conn) {
+	c.invited = true
+	in := c.peer.inbox
+	if in == nil {
+		var err error
+		if in, err = r.newInbox(c.peer); err != nil {
+			// The system has none, or does not want it to be shared.
+			r.log.Debug("weft: no memory beside the device", "peer", c.RemoteAddr(), "error", err)
+			return
+		}
+	}
+	c.with().inbox = in
+	in.users++
+	process, descriptor := in.memory.Name()
+	r.sendControl(c, tagged.Control{Type: tagged.ControlInvite, Messages: process<<32 | descriptor, Bytes: cookieOf(in.ring)})
+}
+
+func (c *Conn) with() *besides {
+	if c.beside == nil {
+		c.beside = &besides{}
+	}
+	return c.beside
+}
+
+var errTooManyRings = fmt.Errorf("efa: the process has %d rings", mostRings)
+
+func (r *Reactor) newInbox(p *peer) (*inbox, error) {
+	if rings.Add(1) > mostRings {
+		rings.Add(-1)
+		return nil, errTooManyRings
+	}
+	memory, err := hostmemory.New(ringName, ringSize)
+	if err != nil {
+		rings.Add(-1)
+		return nil, err
+	}
+	_, _ = rand.Read(memory.Bytes[:8]) // never fails
+	in := &inbox{ringReader: ringReader{ring: memory.Bytes}, memory: memory, peer: p}
+	p.inbox = in
+	b := &r.beside
+	if b.into == nil {
+		b.into = make([]byte, blockSize)
+	}
+	b.inboxes = append(b.inboxes, in)
+	Progress{r}.LookOut(b, len(b.inboxes))
+	return in, nil
+}
+
+// invitedTo takes in that the peer has a ring for this side.
+func (r *Reactor) invitedTo(c *Conn, m tagged.Control) error {
+	if c.features&featureBeside == 0 {
+		return &tagged.ControlError{Problem: tagged.ControlUnknownType, Type: m.Type, Got: tagged.ControlSize}
+	}
+	p := c.peer
+	if c.beside != nil && c.beside.outbox != nil || c.failure != nil || !r.goesBeside() {
+		return nil
+	}
+	if p.outbox == nil || cookieOf(p.outbox.ring) != m.Bytes {
+		ring, err := hostmemory.Map(ringName, m.Messages>>32, m.Messages&(1<<32-1), ringSize)
+		if err == nil && cookieOf(ring) != m.Bytes {
+			err = errors.Join(errors.New("it is another ring"), hostmemory.Unmap(ring))
+		}
+		if err != nil {
+			r.log.Debug("weft: the peer's memory beside the device cannot be mapped", "peer", c.RemoteAddr(), "error", err)
+			return nil
+		}
+		// What others know of the last one they go on with.
+		p.outbox = &outbox{ringWriter: ringWriter{ring: ring}}
+	}
+	c.with().outbox = p.outbox
+	p.outbox.users++
+	return nil
+}
+
+// putBeside puts a message of a connection into the peer's ring, if there is one with room: a
+// length, if that is not nil, and what is behind it.
+func (c *Conn) putBeside(tag uint64, first, second, third []byte) bool {
+	if c.beside == nil || c.beside.outbox == nil || !c.beside.outbox.put(tag, first, second, third) {
+		return false
+	}
+	c.stats.Beside++
+	return true
+}
+
+// sendBeside is for a message whose payload rides in its length message. It says whether the peer's
+// ring has it.
+func (r *Reactor) sendBeside(c *Conn, id uint32, ticket tagged.Ticket, head, payload []byte) bool {
+	var length [tagged.LengthSize]byte
+	tagged.PutLength(length[:], int64(len(head)+len(payload)))
+	if !c.putBeside(tagged.LengthTag(c.remoteID, id), length[:], head, payload) {
+		return false
+	}
+	c.gathering = nil
+	r.wentBeside(c, ticket)
+	return true
+}
+
+// announceBeside is for the length of a payload that goes by the device.
+func (r *Reactor) announceBeside(c *Conn, id uint32, ticket tagged.Ticket, n int) bool {
+	var length [tagged.LengthSize]byte
+	tagged.PutLength(length[:], int64(n))
+	if !c.putBeside(tagged.LengthTag(c.remoteID, id), length[:], nil, nil) {
+		return false
+	}
+	r.wentBeside(c, ticket)
+	return true
+}
+
+// wentBeside notes that the message of a write is in the peer's ring.
+func (r *Reactor) wentBeside(c *Conn, ticket tagged.Ticket) {
+	op := r.newOperation(c, messageSend)
+	op.ticket = ticket
+	r.beside.put = append(r.beside.put, op)
+}
+
+// endBeside ends the operations of which the messages have gone beside the device.
+func (r *Reactor) endBeside() {
+	b := &r.beside
+	for i := 0; i < len(b.put); i++ {
+		// One may bring others about.
+		op := b.put[i]
+		b.put[i] = nil
+		r.ended(op, nil)
+	}
+	b.put = b.put[:0]
+}
+
+// Look implements Lookout.
+func (b *beside) Look(p Progress) (found bool) {
+	for i := 0; i < len(b.inboxes); i++ {
+		in := b.inboxes[i]
+		for range looksPerRing {
+			if !p.reactor.takeBeside(in) {
+				break
+			}
+			found = true
+		}
+	}
+	if found {
+		p.reactor.endBeside()
+	}
+	return found
+}
+
+// takeBeside takes in the next message of a ring, if there is one.
+func (r *Reactor) takeBeside(in *inbox) bool {
+	if in.reading || in.ring == nil {
+		return false
+	}
+	tag, message, ok := in.next(r.beside.into)
+	if in.wrong {
+		r.wrongBeside(in)
+		return false
+	}
+	if !ok {
+		return false
+	}
+	in.reading = true
+	done := fabric.Completion{Tag: tag, Len: len(message), Source: in.peer.address}
+	switch kind, _, _ := tagged.ParseTag(tag); kind {
+	case tagged.KindLength:
+		r.lengthArrived(message, &done)
+	case tagged.KindControl:
+		r.controlArrived(message, &done)
+	default:
+		r.stats.Dropped++
+		r.logDropped(&done)
+	}
+	in.reading = false
+	return true
+}
+
+// takeAllBeside takes in what the peer of a connection that is about to end has put there.
+func (r *Reactor) takeAllBeside(c *Conn) {
+	if c.beside == nil || c.beside.inbox == nil {
+		return
+	}
+	in := c.beside.inbox
+	// A peer that goes on has to be content with what the ring holds.
+	for range ringEntries {
+		if !r.takeBeside(in) {
+			return
+		}
+	}
+}
+
+// wrongBeside ends the connections of a peer that has written nonsense to its ring.
+func (r *Reactor) wrongBeside(in *inbox) {
+	for _, c := range slices.Collect(r.connections()) {
+		if c.beside != nil && c.beside.inbox == in {
+			r.fail(c, ErrProtocol, errors.New("what it has written beside the device is no message"))
+		}
+	}
+}
+
+// leaveBeside ends what a connection has beside the device.
+func (r *Reactor) leaveBeside(c *Conn) {
+	if c.beside == nil {
+		return
+	}
+	in, out := c.beside.inbox, c.beside.outbox
+	c.beside = nil
+	if in != nil {
+		if in.users--; in.users == 0 {
+			r.closeInbox(in)
+		}
+	}
+	if out != nil {
+		if out.users--; out.users == 0 {
+			if c.peer.outbox == out {
+				c.peer.outbox = nil
+			}
+			r.unmapped(hostmemory.Unmap(out.ring))
+		}
+	}
+}
+
+func (r *Reactor) closeInbox(in *inbox) {
+	b := &r.beside
+	in.peer.inbox, in.ring = nil, nil
+	b.inboxes = slices.DeleteFunc(b.inboxes, func(other *inbox) bool { return other == in })
+	if len(b.inboxes) == 0 {
+		Progress{r}.Rest(b)
+	} else {
+		Progress{r}.LookOut(b, len(b.inboxes))
+	}
+	rings.Add(-1)
+	r.unmapped(in.memory.Close())
+}
+
+func (r *Reactor) unmapped(err error) {
+	if err != nil {
+		r.log.Warn("weft: memory beside the device", "error", err)
+	}
+}
