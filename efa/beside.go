@@ -114,7 +114,7 @@ func (r *Reactor) newInbox(p *peer) (*inbox, error) {
 	p.inbox = in
 	b := &r.beside
 	if b.into == nil {
-		b.into = make([]byte, blockSize)
+		b.into = make([]byte, mostInRing)
 	}
 	b.inboxes = append(b.inboxes, in)
 	Progress{r}.LookOut(b, len(b.inboxes))
@@ -204,10 +204,7 @@ func (r *Reactor) endBeside() {
 func (b *beside) Look(p Progress) (found bool) {
 	for i := 0; i < len(b.inboxes); i++ {
 		in := b.inboxes[i]
-		for range looksPerRing {
-			if !p.reactor.takeBeside(in) {
-				break
-			}
+		for n := 0; n < looksPerRing && in.isThere() && p.reactor.takeBeside(in); n++ {
 			found = true
 		}
 	}
@@ -217,17 +214,15 @@ func (b *beside) Look(p Progress) (found bool) {
 	return found
 }
 
-// takeBeside takes in the next message of a ring, if there is one.
+// takeBeside takes in the next message of a ring, which is there. It says whether it was one, and
+// could be taken.
 func (r *Reactor) takeBeside(in *inbox) bool {
-	if in.reading || in.ring == nil {
+	if in.reading {
 		return false
 	}
 	tag, message, ok := in.next(r.beside.into)
-	if in.wrong {
-		r.wrongBeside(in)
-		return false
-	}
 	if !ok {
+		r.wrongBeside(in)
 		return false
 	}
 	in.reading = true
@@ -252,11 +247,14 @@ func (r *Reactor) takeAllBeside(c *Conn) {
 	}
 	in := c.beside.inbox
 	// A peer that goes on has to be content with what the ring holds.
-	for range ringEntries {
-		if !r.takeBeside(in) {
-			return
-		}
+	for n := 0; n < ringEntries && in.isThere() && r.takeBeside(in); n++ {
+		continue
 	}
+}
+
+// besideAlone says that the last that came was beside the device, which has nothing.
+func (r *Reactor) besideAlone() bool {
+	return r.lookouts.last && r.lookouts.device == 0 && len(r.beside.inboxes) > 0
 }
 
 // wrongBeside ends the connections of a peer that has written nonsense to its ring.

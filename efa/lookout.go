@@ -3,6 +3,8 @@ package efa
 import (
 	"slices"
 	"sync/atomic"
+
+	"github.com/weft-go/weft/internal/cacheline"
 )
 
 // Lookout has something of its own to look at beside the device, such as memory to which
@@ -147,8 +149,11 @@ func (r *Reactor) lookOut() (active bool) {
 			if r.look(false) {
 				return true
 			}
+			// Who is about to write there has its cache line for long enough.
+			cacheline.Rest()
 		}
-		if r.crowd.here && o.last && r.intake.Load() == nil {
+		// Who has a ring of a peer's may have to send by the device all the same.
+		if r.crowd.here && o.last && r.intake.Load() == nil && len(r.beside.inboxes) == 0 {
 			o.turnless += crowdedTurnless - 1
 			return false
 		}

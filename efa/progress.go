@@ -219,10 +219,12 @@ const (
 	// and mostMisses how many longer ones in a row it takes to stop trying.
 	shortWait  = 4 * longSpin
 	mostMisses = 16
-	// mostSkipped is how many calls may be served without a turn in between, and
-	// mostUnread how many turns may be taken in a row that do not read the queue.
-	mostSkipped = 15
-	mostUnread  = 15
+	// mostSkipped is how many calls may be served without a turn in between, and mostSkippedBeside
+	// where what they want goes and comes beside the device; mostUnread is how many turns may be
+	// taken in a row that do not read the queue.
+	mostSkipped       = 15
+	mostSkippedBeside = 63
+	mostUnread        = 15
 	// noLook is, for step's spins, not even one look at the queue.
 	noLook = -1
 )
@@ -287,7 +289,7 @@ func (r *Reactor) drive(k *call, ended <-chan struct{}) bool {
 	case k.done.Load() && r.postsAlone() && r.pending():
 		r.unread++
 		r.step(noLook)
-	case !k.done.Load() && r.lookouts.places == 0 || r.pending() || r.skipped >= mostSkipped:
+	case !k.done.Load() && r.lookouts.places == 0 || r.pending() || r.skipped >= mostSkipped && !r.besideAlone() || r.skipped >= mostSkippedBeside:
 		r.step(0)
 	default:
 		// It has what it came for: many reads of what is here already, or writes

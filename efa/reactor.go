@@ -241,6 +241,7 @@ func (r *Reactor) close() error {
 	for !r.lead() {
 		runtime.Gosched()
 	}
+	r.endBeside()
 	// The device holds buffers until it is closed, and then none.
 	err := r.device.Close()
 	for _, l := range r.rails {

@@ -14,27 +14,26 @@ import (
 //
 //	stamp  8 bytes: how often the ring has come to this entry, and below that the size
 //	tag    8
-//	data   48: the message, if that is not longer, or in which block it is
+//	data   48: the message, if that is not longer, or where in the yard it is
 //
 // Before the entries is a cookie, by which it is known that it is this ring, and in a line of its
-// own how many entries the reader has taken, as that says every takenEvery; behind them are the
-// blocks. Neither side trusts what the other has written.
+// own how many entries the reader has taken, as that says every takenEvery; behind them is the yard,
+// which is used round and round, too. Neither side trusts what the other has written.
 const (
 	lineSize    = 64
 	entryData   = 16 // where data begin
 	mostInLine  = lineSize - entryData
 	ringEntries = 128
-	takenEvery  = ringEntries / 8
-	// blockSize is the longest message of a ring, and ringBlocks how many there may be above
-	// mostInLine.
-	blockSize  = 4096 + lineSize
-	ringBlocks = 16
+	takenEvery  = 8
+	// mostInRing is the longest message.
+	mostInRing = 16<<10 + lineSize
+	yardSize   = 112 << 10
 
 	takenAt   = lineSize
 	entriesAt = 2 * lineSize
-	blocksAt  = entriesAt + ringEntries*lineSize
+	yardAt    = entriesAt + ringEntries*lineSize
 	pageSize  = 4096
-	ringSize  = (blocksAt + ringBlocks*blockSize + pageSize - 1) &^ (pageSize - 1)
+	ringSize  = (yardAt + yardSize + pageSize - 1) &^ (pageSize - 1)
 )
 
 func wordAt(b []byte, offset int) *uint64 { return (*uint64)(unsafe.Pointer(&b[offset])) }
@@ -46,84 +45,109 @@ func entryOf(ring []byte, number uint64) []byte {
 	return ring[entriesAt+number%ringEntries*lineSize:][:lineSize]
 }
 
-// stampOf is that of an entry, with the size of its message.
-func stampOf(number uint64, size int) uint64 {
-	return (number/ringEntries+1)&(1<<32-1)<<32 | uint64(size)
-}
+// lapOf is how often the ring comes to an entry, with that number.
+func lapOf(number uint64) uint64 { return (number/ringEntries + 1) & (1<<32 - 1) }
 
 // ringWriter is the writer's side.
 type ringWriter struct {
 	ring  []byte
 	sent  uint64 // entries
 	taken uint64 // of these, as far as is known
-	// blocks is how many have been used, and usedUntil how many entries there were with the last
-	// that has each.
-	blocks    uint64
-	usedUntil [ringBlocks]uint64
+	// used is how much of the yard has been, all laps together, and ends what that was with each
+	// entry.
+	used uint64
+	ends [ringEntries]uint64
 }
 
 // put writes a message, in three parts, if there is room for it.
 func (w *ringWriter) put(tag uint64, first, second, third []byte) bool {
 	size := len(first) + len(second) + len(third)
-	if size > blockSize || w.sent-w.taken >= ringEntries && !w.hasRoom(w.sent-ringEntries+1) {
+	if size > mostInRing || w.sent-w.taken >= ringEntries && !w.learns() {
 		return false
 	}
 	entry := entryOf(w.ring, w.sent)
 	data := entry[entryData:]
 	if size > mostInLine {
-		block := w.blocks % ringBlocks
-		if until := w.usedUntil[block]; until > w.taken && !w.hasRoom(until) {
+		at, ok := w.room(uint64(size))
+		if !ok {
 			return false
 		}
-		binary.LittleEndian.PutUint64(data, block)
-		data = w.ring[blocksAt+block*blockSize:][:blockSize]
-		w.blocks++
-		w.usedUntil[block] = w.sent + 1
+		binary.LittleEndian.PutUint64(data, at)
+		data = w.ring[yardAt+at:][:size]
 	}
+	w.ends[w.sent%ringEntries] = w.used
 	n := copy(data, first)
 	n += copy(data[n:], second)
 	copy(data[n:], third)
 	binary.LittleEndian.PutUint64(entry[8:], tag)
-	atomic.StoreUint64(wordAt(entry, 0), stampOf(w.sent, size))
+	atomic.StoreUint64(wordAt(entry, 0), lapOf(w.sent)<<32|uint64(size))
 	w.sent++
 	// The line of the next entry comes from the reader while something else is done.
 	cacheline.Fetch(&entryOf(w.ring, w.sent)[0])
 	return true
 }
 
-// hasRoom says whether so many entries have been taken.
-func (w *ringWriter) hasRoom(taken uint64) bool {
+// learns looks how many entries have been taken, and says whether those are more.
+func (w *ringWriter) learns() bool {
 	// No more than were sent, whatever the reader says.
-	w.taken = max(w.taken, min(atomic.LoadUint64(wordAt(w.ring, takenAt)), w.sent))
-	return w.taken >= taken
+	known := w.taken
+	w.taken = max(known, min(atomic.LoadUint64(wordAt(w.ring, takenAt)), w.sent))
+	return w.taken > known
+}
+
+// room finds a place in the yard.
+func (w *ringWriter) room(size uint64) (at uint64, ok bool) {
+	begin := (w.used + lineSize - 1) &^ (lineSize - 1)
+	if rest := yardSize - begin%yardSize; rest < size {
+		begin += rest
+	}
+	for begin+size > w.freed()+yardSize {
+		if !w.learns() {
+			return 0, false
+		}
+	}
+	w.used = begin + size
+	return begin % yardSize, true
+}
+
+// freed is how much of the yard was used with entries that have been taken.
+func (w *ringWriter) freed() uint64 {
+	switch w.taken {
+	case w.sent:
+		return w.used
+	case 0:
+		return 0
+	}
+	return w.ends[(w.taken-1)%ringEntries]
 }
 
 // ringReader is the reader's side.
 type ringReader struct {
-	ring  []byte
+	ring  []byte // nil: nothing is read any more
 	taken uint64
-	wrong bool // the writer has written what it must not
 }
 
-// next copies the next message to dst, of blockSize bytes, and returns it, if there is one.
+// isThere says whether there is another message.
+func (r *ringReader) isThere() bool {
+	return r.ring != nil && atomic.LoadUint64(wordAt(entryOf(r.ring, r.taken), 0))>>32 == lapOf(r.taken)
+}
+
+// next copies the next message, which is there, to dst, of mostInRing bytes. ok is false if it is none:
+// then nothing is read any more.
 func (r *ringReader) next(dst []byte) (tag uint64, message []byte, ok bool) {
 	entry := entryOf(r.ring, r.taken)
-	stamp := atomic.LoadUint64(wordAt(entry, 0))
-	if stamp>>32 != stampOf(r.taken, 0)>>32 || r.wrong {
-		return 0, nil, false
-	}
-	size := stamp & (1<<32 - 1)
+	// Its writer could still change it.
+	size := atomic.LoadUint64(wordAt(entry, 0)) & (1<<32 - 1)
 	tag = binary.LittleEndian.Uint64(entry[8:])
 	data := entry[entryData:]
 	if size > mostInLine {
-		block := binary.LittleEndian.Uint64(data)
-		if size > blockSize || block >= ringBlocks {
-			r.wrong = true
+		at := binary.LittleEndian.Uint64(data)
+		if size > mostInRing || at > yardSize-size {
+			r.ring = nil
 			return 0, nil, false
 		}
-		data = r.ring[blocksAt+block*blockSize:]
+		data = r.ring[yardAt+at:]
 	}
-	// Its writer could still change it.
 	message = dst[:copy(dst, data[:size])]
 	if r.taken++; r.taken%takenEvery == 0 {
 		atomic.StoreUint64(wordAt(r.ring, takenAt), r.taken)

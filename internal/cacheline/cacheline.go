@@ -1,2 +1,2 @@
-// Package cacheline moves cache lines between cores before they are needed.
+// Package cacheline sees to it that cache lines are with the core that needs them next.
 package cacheline
