@@ -107,9 +107,6 @@ func (r *Reactor) lengthArrived(message []byte, done *fabric.Completion) {
 	if c == nil {
 		return
 	}
-	if !c.invited && c.arrived >= invitedAfter && c.features&featureBeside != 0 {
-		r.invite(c)
-	}
 	if c.gathers && tagged.IsGroup(message) {
 		if err := r.groupArrived(c, id, message); err != nil {
 			r.fail(c, ErrProtocol, err)
@@ -142,6 +139,9 @@ func (r *Reactor) announce(c *Conn, id uint32, length int64) error {
 	}
 	if c.arrived++; c.finished && c.arrived > c.remoteCount {
 		return fmt.Errorf("a message after the last of %d", c.remoteCount)
+	}
+	if c.arrived == invitedAfter && c.features&featureBeside != 0 {
+		r.invite(c)
 	}
 	c.stats.arrival(id)
 	_, err := c.reads.Arrive(id, inbound{length: length})

@@ -74,7 +74,6 @@ func (r *Reactor) goesBeside() bool {
 
 // invite offers a ring to the peer of a connection, once, if there can be one.
 func (r *Reactor) invite(c *Conn) {
-	c.invited = true
 	in := c.peer.inbox
 	if in == nil {
 		var err error

@@ -46,7 +46,6 @@ type Conn struct {
 	// join it; gathers says that both sides agreed to that.
 	gathering *operation
 	gathers   bool
-	invited   bool // the peer was, if that could be, to put messages beside the device
 	// writingEnded: CloseWrite was called, and writtenTold: the peer knows.
 	writingEnded, writtenTold bool
 
