@@ -69,7 +69,7 @@ var rings atomic.Int64
 
 // goesBeside says whether the reactor's messages may go beside its device.
 func (r *Reactor) goesBeside() bool {
-	return r.SameHost() && len(r.rails) == 0 && !r.config.deviceOnly
+	return r.SameHost() && len(r.rails) == 0 && !r.config.DeviceOnly
 }
 
 // invite offers a ring to the peer of a connection, once, if there can be one.

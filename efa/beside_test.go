@@ -44,7 +44,7 @@ func TestBeside(t *testing.T) {
 				givesBack(t)
 				before := rings.Load()
 				t.Cleanup(func() { require.Equal(t, before, rings.Load()) })
-				x, y := b.connect(t, Config{deviceOnly: deviceOnly})
+				x, y := b.connect(t, Config{DeviceOnly: deviceOnly})
 				warm(t, x, y)
 				was := x.Stats().Beside
 				var sizes []int

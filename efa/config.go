@@ -148,6 +148,11 @@ type Config struct {
 	// fabric.ErrNotSupported.
 	EFAOnly bool
 
+	// DeviceOnly has the device carry everything. Otherwise, where all peers are processes of
+	// this host (Reactor.SameHost), short messages of connections with more than a few go through
+	// memory that both sides have mapped, if both have it so and the system lets them.
+	DeviceOnly bool
+
 	// RemoteMemory asks for a device that peers may read and write memory of this side
 	// with, if the provider has one: see Progress.Expose. The others are taken as well.
 	RemoteMemory bool
@@ -155,8 +160,6 @@ type Config struct {
 	// idleCheck is how often the background looks whether callers still drive;
 	// tests make it long, to see that nobody waits for it. 0 means 1 ms.
 	idleCheck time.Duration
-	// deviceOnly: nothing goes beside the device, for tests of that.
-	deviceOnly bool
 	// readersTime is how long a payload waits for a reader at least, while the device is
 	// busy; see putoff.go. 0 means 1 ms.
 	readersTime time.Duration

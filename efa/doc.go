@@ -14,6 +14,8 @@
 // indicators of package tagged; a short payload rides in the length message.
 // With [Reactor.Attach] that is all there is to a connection, and the other side
 // may be a program that knows libfabric only.
+// Between processes of one host, over shm, short messages do not go by the device but through
+// memory that both have mapped (Config.DeviceOnly).
 // Whatever the order in which the device completes them, a [Conn] delivers
 // messages in the order of writing, exactly once.
 //

@@ -140,9 +140,9 @@ type MessageStats struct {
 	GrantsSent, GrantsReceived uint64
 	// Flushes is the number of flushes that were begun.
 	Flushes uint64
-	// Beside is the number of messages, with the payload in the length message, and of control
+	// Beside is the number of length messages, with or without their payload, and of control
 	// messages that did not go by the device, but through memory that the peer, a process of this
-	// host, has mapped as well.
+	// host, has mapped as well (Config.DeviceOnly).
 	Beside uint64
 	// Injected is the number of operations that were over with their post.
 	Injected uint64

@@ -143,6 +143,8 @@ var reactorMetrics = []metric[reactorStats]{
 	ofRails("weft_rail_received_bytes_total", "Payloads that were taken from each of several devices.",
 		func(s *efa.RailStats) uint64 { return s.ReceivedBytes }),
 
+	count("weft_messages_beside_total", "Length messages and control messages that went through memory shared with a peer on this host, and not by the device.",
+		func(s *reactorStats) uint64 { return s.Beside }),
 	count("weft_operations_posted_total", "Operations that the device took or failed.",
 		func(s *reactorStats) uint64 { return s.Posts }),
 	count("weft_operations_injected_total", "Operations that were over with their post.",
