@@ -148,9 +148,10 @@ type Config struct {
 	// fabric.ErrNotSupported.
 	EFAOnly bool
 
-	// DeviceOnly has the device carry everything. Otherwise, where all peers are processes of
-	// this host (Reactor.SameHost), short messages of connections with more than a few go through
-	// memory that both sides have mapped, if both have it so and the system lets them.
+	// DeviceOnly has the device carry everything. false means rings over shm, where all peers are
+	// processes of this host (Reactor.SameHost): once a connection has had a few, its short
+	// messages go through memory that both sides have mapped, if neither side says otherwise and
+	// the system lets them.
 	DeviceOnly bool
 
 	// RemoteMemory asks for a device that peers may read and write memory of this side
