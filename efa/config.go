@@ -148,10 +148,10 @@ type Config struct {
 	// fabric.ErrNotSupported.
 	EFAOnly bool
 
-	// DeviceOnly has the device carry everything. false means rings over shm, where all peers are
+	// DeviceOnly has the device carry all messages. false means rings over shm, where all peers are
 	// processes of this host (Reactor.SameHost): once a connection has had a few, its short
 	// messages go through memory that both sides have mapped, if neither side says otherwise and
-	// the system lets them.
+	// the system lets them. The memory of package collective is another matter.
 	DeviceOnly bool
 
 	// RemoteMemory asks for a device that peers may read and write memory of this side
