@@ -117,10 +117,15 @@ func requireCount(t *testing.T, want int, reactors ...*Reactor) {
 // What has no room beside the device goes by it, in order with the rest.
 func TestBesideIsFull(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
-		// Nobody looks at what has come while nobody reads.
-		config := Config{WindowMessages: 1000, idleCheck: time.Hour}
-		x, y := b.connect(t, config)
+		x, y := b.connect(t, Config{WindowMessages: 1000})
 		warm(t, x, y)
+		// Nobody looks at what has come.
+		held, release := make(chan bool), make(chan bool)
+		go y.reactor.do(func() {
+			close(held)
+			<-release
+		})
+		<-held
 		was := x.Stats()
 		var sizes []int
 		for i := range 200 {
@@ -132,6 +137,7 @@ func TestBesideIsFull(t *testing.T) {
 			require.NotZero(t, went)
 			require.Less(t, went, uint64(len(sizes)))
 		}
+		close(release)
 		buf := make([]byte, 5000)
 		for i, size := range sizes {
 			n, err := y.ReadMessage(deadline(t), buf)
