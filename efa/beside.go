@@ -26,9 +26,9 @@ import (
 const (
 	// invitedAfter is how many messages of a connection show that it is worth it.
 	invitedAfter = 16
-	// mostRings is how many rings a process has for its peers: each takes a descriptor, its memory,
-	// and time to look at it.
-	mostRings = 128
+	// mostRings is how many rings a process has, its own and those of peers: each takes memory, and
+	// its own a descriptor and time to look at them.
+	mostRings = 256
 	// looksPerRing is how much is taken from a ring before others have their turn.
 	looksPerRing = 32
 	ringName     = "weft-ring"
@@ -39,17 +39,18 @@ type beside struct {
 	inboxes []*inbox
 	// put are operations of which the message is in a ring: they are over once nobody is working on
 	// the lists of their connections.
-	put  []*operation
-	into []byte // where a message is copied to
+	put, spare []*operation
+	// into is where a message is copied to; reading: it is being taken in.
+	into    []byte
+	reading bool
 }
 
 // inbox is a ring for a peer to write to.
 type inbox struct {
 	ringReader
-	memory  *hostmemory.Memory
-	peer    *peer
-	users   int // connections that were invited
-	reading bool
+	memory *hostmemory.Memory
+	peer   *peer
+	users  int // connections that were invited
 }
 
 // outbox is a ring of a peer's.
@@ -72,8 +73,11 @@ func (r *Reactor) goesBeside() bool {
 	return r.SameHost() && len(r.rails) == 0 && !r.config.DeviceOnly
 }
 
-// invite offers a ring to the peer of a connection, once, if there can be one.
+// invite offers a ring to the peer of a connection, if there can be one.
 func (r *Reactor) invite(c *Conn) {
+	if c.peer.shunned {
+		return
+	}
 	in := c.peer.inbox
 	if in == nil {
 		var err error
@@ -130,16 +134,21 @@ func (r *Reactor) invitedTo(c *Conn, m tagged.Control) error {
 		return nil
 	}
 	if p.outbox == nil || cookieOf(p.outbox.ring) != m.Bytes {
+		if rings.Add(1) > mostRings {
+			rings.Add(-1)
+			return nil
+		}
 		ring, err := hostmemory.Map(ringName, m.Messages>>32, m.Messages&(1<<32-1), ringSize)
 		if err == nil && cookieOf(ring) != m.Bytes {
 			err = errors.Join(errors.New("it is another ring"), hostmemory.Unmap(ring))
 		}
 		if err != nil {
+			rings.Add(-1)
 			r.log.Debug("weft: the peer's memory beside the device cannot be mapped", "peer", c.RemoteAddr(), "error", err)
 			return nil
 		}
 		// What others know of the last one they go on with.
-		p.outbox = &outbox{ringWriter: ringWriter{ring: ring}}
+		p.outbox = &outbox{ringWriter: resume(ring)}
 	}
 	c.with().outbox = p.outbox
 	p.outbox.users++
@@ -149,7 +158,7 @@ func (r *Reactor) invitedTo(c *Conn, m tagged.Control) error {
 // putBeside puts a message of a connection into the peer's ring, if there is one with room: a
 // length, if that is not nil, and what is behind it.
 func (c *Conn) putBeside(tag uint64, first, second, third []byte) bool {
-	if c.beside == nil || c.beside.outbox == nil || !c.beside.outbox.put(tag, first, second, third) {
+	if c.beside == nil || c.beside.outbox == nil || c.failure != nil || c.over || !c.beside.outbox.put(tag, first, second, third) {
 		return false
 	}
 	c.stats.Beside++
@@ -190,13 +199,15 @@ func (r *Reactor) wentBeside(c *Conn, ticket tagged.Ticket) {
 // endBeside ends the operations of which the messages have gone beside the device.
 func (r *Reactor) endBeside() {
 	b := &r.beside
-	for i := 0; i < len(b.put); i++ {
-		// One may bring others about.
-		op := b.put[i]
-		b.put[i] = nil
-		r.ended(op, nil)
+	// One may bring others about.
+	for len(b.put) > 0 {
+		over := b.put
+		b.put, b.spare = b.spare[:0], nil
+		for _, op := range over {
+			r.ended(op, nil)
+		}
+		b.spare = over
 	}
-	b.put = b.put[:0]
 }
 
 // Look implements Lookout.
@@ -216,15 +227,16 @@ func (b *beside) Look(p Progress) (found bool) {
 // takeBeside takes in the next message of a ring, which is there. It says whether it was one, and
 // could be taken.
 func (r *Reactor) takeBeside(in *inbox) bool {
-	if in.reading {
+	b := &r.beside
+	if b.reading {
 		return false
 	}
-	tag, message, ok := in.next(r.beside.into)
+	tag, message, ok := in.next(b.into)
 	if !ok {
 		r.wrongBeside(in)
 		return false
 	}
-	in.reading = true
+	b.reading = true
 	done := fabric.Completion{Tag: tag, Len: len(message), Source: in.peer.address}
 	switch kind, _, _ := tagged.ParseTag(tag); kind {
 	case tagged.KindLength:
@@ -235,7 +247,7 @@ func (r *Reactor) takeBeside(in *inbox) bool {
 		r.stats.Dropped++
 		r.logDropped(&done)
 	}
-	in.reading = false
+	b.reading = false
 	return true
 }
 
@@ -258,6 +270,7 @@ func (r *Reactor) besideAlone() bool {
 
 // wrongBeside ends the connections of a peer that has written nonsense to its ring.
 func (r *Reactor) wrongBeside(in *inbox) {
+	in.peer.inbox, in.peer.shunned = nil, true
 	for _, c := range slices.Collect(r.connections()) {
 		if c.beside != nil && c.beside.inbox == in {
 			r.fail(c, ErrProtocol, errors.New("what it has written beside the device is no message"))
@@ -282,6 +295,7 @@ func (r *Reactor) leaveBeside(c *Conn) {
 			if c.peer.outbox == out {
 				c.peer.outbox = nil
 			}
+			rings.Add(-1)
 			r.unmapped(hostmemory.Unmap(out.ring))
 		}
 	}
@@ -289,7 +303,9 @@ func (r *Reactor) leaveBeside(c *Conn) {
 
 func (r *Reactor) closeInbox(in *inbox) {
 	b := &r.beside
-	in.peer.inbox, in.ring = nil, nil
+	if in.ring = nil; in.peer.inbox == in {
+		in.peer.inbox = nil
+	}
 	b.inboxes = slices.DeleteFunc(b.inboxes, func(other *inbox) bool { return other == in })
 	if len(b.inboxes) == 0 {
 		Progress{r}.Rest(b)

@@ -81,14 +81,14 @@ func TestBesideIsShared(t *testing.T) {
 		warm(t, x, y)
 		stays, there := join(t, from, to)
 		warm(t, stays, there)
-		require.Equal(t, before+2, rings.Load())
+		require.Equal(t, before+4, rings.Load(), "each side has one, and has mapped one")
 		closeBoth(t, x, y)
 		requireCount(t, 1, from, to)
 		// Others come and go.
 		for i := range 10 {
 			x, y := join(t, from, to)
 			warm(t, x, y)
-			require.Equal(t, before+2, rings.Load())
+			require.Equal(t, before+4, rings.Load())
 			exchange(t, i, stays, there, []int{10, 5000, 100_000, 20})
 			closeBoth(t, x, y)
 		}
@@ -112,6 +112,74 @@ func requireCount(t *testing.T, want int, reactors ...*Reactor) {
 	for _, r := range reactors {
 		require.Eventually(t, func() bool { return r.Stats().Connections == want }, patience, time.Millisecond)
 	}
+}
+
+// The writer may be done with a ring before its reader is, who invites it again then: it goes on where
+// it was.
+func TestBesideAgain(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		writer, reader := b.open(t, Config{}), b.open(t, Config{})
+		for i := range 20 {
+			first, there := join(t, writer, reader)
+			second, here := join(t, writer, reader)
+			warm(t, first, there)
+			// The next message has the reader invite.
+			sizes := make([]int, invitedAfter-1)
+			exchange(t, i, second, here, sizes)
+			// The reader does not know of the end, and has not taken what was put last.
+			held, release := make(chan bool), make(chan bool)
+			go reader.do(func() {
+				close(held)
+				<-release
+			})
+			<-held
+			require.NoError(t, first.TrySend(make([]byte, 10+i*100)))
+			require.NoError(t, first.CloseNow())
+			writer.do(func() {})
+			close(release)
+			exchange(t, i, second, here, []int{1})
+			warm(t, second, here)
+			require.NoError(t, there.CloseNow())
+			closeBoth(t, second, here)
+		}
+	})
+}
+
+// Who has written nonsense is not invited any more, also while the device has something of it.
+func TestBesideIsNotInvitedAgain(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		from, to := b.open(t, Config{}), b.open(t, Config{})
+		x, y := join(t, from, to)
+		other, there := join(t, from, to)
+		warm(t, x, y)
+		exchange(t, 1, other, there, make([]int, invitedAfter-1))
+		if !from.goesBeside() {
+			closeBoth(t, x, y)
+			closeBoth(t, other, there)
+			return
+		}
+		// Something of the connection's that the device has.
+		stays := to.newHeld(y)
+		from.do(func() {
+			out := x.beside.outbox
+			binary.LittleEndian.PutUint64(entryOf(out.ring, out.sent), lapOf(out.sent)<<32|mostInRing+1)
+		})
+		_, err := y.ReadMessage(deadline(t), nil)
+		require.ErrorIs(t, err, ErrProtocol)
+		exchange(t, 1, other, there, make([]int, 3*invitedAfter))
+		exchange(t, 2, there, other, make([]int, 3*invitedAfter))
+		to.do(func() { require.True(t, there.beside == nil || there.beside.inbox == nil) })
+		to.do(func() { to.ended(stays, nil) })
+		require.NoError(t, y.CloseNow())
+		require.NoError(t, x.CloseNow())
+		closeBoth(t, other, there)
+	})
+}
+
+// newHeld is an operation of a connection that the device seems to have.
+func (r *Reactor) newHeld(c *Conn) (op *operation) {
+	r.do(func() { op = r.newOperation(c, controlSend) })
+	return op
 }
 
 // What has no room beside the device goes by it, in order with the rest.

@@ -15,9 +15,11 @@ type peer struct {
 	refs    int
 	// lost: a connection to it ended with messages on their way.
 	lost bool
-	// Beside the device: what this side reads, and what it writes to.
-	inbox  *inbox
-	outbox *outbox
+	// Beside the device: what this side reads, and what it writes to. shunned: what the peer wrote was
+	// no message.
+	inbox   *inbox
+	outbox  *outbox
+	shunned bool
 }
 
 func (r *Reactor) insert(address []byte) (*peer, error) {

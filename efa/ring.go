@@ -17,7 +17,8 @@ import (
 //	data   48: the message, if that is not longer, or where in the yard it is
 //
 // Before the entries is a cookie, by which it is known that it is this ring, and in a line of its
-// own how many entries the reader has taken, as that says every takenEvery; behind them is the yard,
+// own how many entries the reader has taken, as that says every takenEvery, or more often if they are
+// long; behind them is the yard,
 // which is used round and round, too. Neither side trusts what the other has written.
 const (
 	lineSize    = 64
@@ -57,6 +58,24 @@ type ringWriter struct {
 	// entry.
 	used uint64
 	ends [ringEntries]uint64
+}
+
+// resume goes on where the last writer of a ring was, which the entries say: those of its lap come
+// first. That one may have ended before all was taken; what it had in the yard is not known, and so
+// that has no room until then.
+func resume(ring []byte) ringWriter {
+	w := ringWriter{ring: ring}
+	lap := func(number uint64) uint64 { return atomic.LoadUint64(wordAt(entryOf(ring, number), 0)) >> 32 }
+	if first := lap(0); first > 0 {
+		for w.sent = 1; w.sent < ringEntries && lap(w.sent) == first; w.sent++ {
+			continue
+		}
+		w.sent += (first - 1) * ringEntries
+		w.used = yardSize
+		w.ends[(w.sent-1)%ringEntries] = w.used
+	}
+	w.learns()
+	return w
 }
 
 // put writes a message, in three parts, if there is room for it.
@@ -125,6 +144,8 @@ func (w *ringWriter) freed() uint64 {
 type ringReader struct {
 	ring  []byte // nil: nothing is read any more
 	taken uint64
+	// unsaid is how much of the yard has been read since the writer was told.
+	unsaid uint64
 }
 
 // isThere says whether there is another message.
@@ -149,7 +170,11 @@ func (r *ringReader) next(dst []byte) (tag uint64, message []byte, ok bool) {
 		data = r.ring[yardAt+at:]
 	}
 	message = dst[:copy(dst, data[:size])]
-	if r.taken++; r.taken%takenEvery == 0 {
+	if size > mostInLine {
+		r.unsaid += size
+	}
+	if r.taken++; r.taken%takenEvery == 0 || r.unsaid > yardSize/4 {
+		r.unsaid = 0
 		atomic.StoreUint64(wordAt(r.ring, takenAt), r.taken)
 	}
 	return tag, message, true

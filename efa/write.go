@@ -199,7 +199,11 @@ func (r *Reactor) begin(w *write) {
 // lists are being worked on.
 func (r *Reactor) failLater(c *Conn, err error) {
 	broke := c.broke(err)
-	r.later(func() { r.fail(c, broke.Kind, broke.Cause) })
+	r.later(func() {
+		// The peer may be gone, and what it had sent before is read.
+		r.takeAllBeside(c)
+		r.fail(c, broke.Kind, broke.Cause)
+	})
 }
 
 // bufferFree lets a waiting writer go on: its buffer was copied.

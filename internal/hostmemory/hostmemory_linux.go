@@ -84,6 +84,10 @@ func Map(name string, process, descriptor uint64, size int) ([]byte, error) {
 	if seals, err := unix.FcntlInt(uintptr(mine), unix.F_GET_SEALS, 0); err != nil || seals&sealed != sealed || is.Size != int64(size) {
 		return nil, fmt.Errorf("%s has %d bytes and seals %#x, want %d and %#x", path, is.Size, seals, size, sealed)
 	}
+	// What is not there yet may not be to be had when it is touched.
+	if is.Blocks*512 < int64(size) {
+		return nil, fmt.Errorf("%s has memory for %d bytes, want %d", path, is.Blocks*512, size)
+	}
 	return unix.Mmap(mine, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 }
 

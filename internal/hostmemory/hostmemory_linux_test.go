@@ -59,7 +59,11 @@ func TestOtherMemoryIsNotMapped(t *testing.T) {
 		_, err := Map(name, process, uint64(fd), size)
 		require.Error(t, err, what)
 	}
-	right := uint64(memfd(name, sealed))
+	sparse := memfd(name, sealed)
+	_, err = Map(name, process, uint64(sparse), size)
+	require.Error(t, err)
+	require.NoError(t, unix.Fallocate(sparse, 0, 0, size))
+	right := uint64(sparse)
 	_, err = Map(name, process, right, size+1)
 	require.Error(t, err)
 	_, err = Map(name, 1<<64-1, right, size)
