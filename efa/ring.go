@@ -18,8 +18,8 @@ import (
 //
 // Before the entries is a cookie, by which it is known that it is this ring, and in a line of its
 // own how many entries the reader has taken, as that says every takenEvery, or more often if they are
-// long; behind them is the yard,
-// which is used round and round, too. Neither side trusts what the other has written.
+// long. Behind them is the yard, which is used round and round, too. Neither side trusts what the
+// other has written.
 const (
 	lineSize    = 64
 	entryData   = 16 // where data begin
