@@ -5,6 +5,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -30,6 +32,8 @@ func weftOf(t *testing.T, user uint32) (command func(args ...string) *exec.Cmd, 
 	return func(args ...string) *exec.Cmd {
 		c := testprocess.Command(t, path, args...)
 		c.Dir = dir
+		// The user may not be allowed to read where the emulated device is, which none of this is about.
+		c.Env = slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "LD_PRELOAD=") })
 		c.SysProcAttr.Credential = &syscall.Credential{Uid: user, Gid: user}
 		return c
 	}, dir
