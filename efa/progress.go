@@ -472,7 +472,8 @@ func (r *Reactor) background() {
 		// longer they have, the later.
 		seen = turns
 		r.resting.Store(true)
-		if r.awaited() && r.role.Load() == 0 {
+		// Who has called just before that has not seen that a bell is needed.
+		if (r.called.Load() || r.awaited()) && r.role.Load() == 0 {
 			r.resting.Store(false)
 			r.called.Store(true)
 			continue
