@@ -102,14 +102,26 @@ func (c *Conn) with() *besides {
 
 var errTooManyRings = fmt.Errorf("efa: the process has %d rings", mostRings)
 
-func (r *Reactor) newInbox(p *peer) (*inbox, error) {
+// counted counts the ring that f makes or maps, if there may be another one.
+func counted(f func() error) (err error) {
 	if rings.Add(1) > mostRings {
-		rings.Add(-1)
-		return nil, errTooManyRings
+		err = errTooManyRings
+	} else {
+		err = f()
 	}
-	memory, err := hostmemory.New(ringName, ringSize)
 	if err != nil {
 		rings.Add(-1)
+	}
+	return err
+}
+
+func (r *Reactor) newInbox(p *peer) (*inbox, error) {
+	var memory *hostmemory.Memory
+	err := counted(func() (err error) {
+		memory, err = hostmemory.New(ringName, ringSize)
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
 	_, _ = rand.Read(memory.Bytes[:8]) // never fails
@@ -134,16 +146,15 @@ func (r *Reactor) invitedTo(c *Conn, m tagged.Control) error {
 		return nil
 	}
 	if p.outbox == nil || cookieOf(p.outbox.ring) != m.Bytes {
-		if rings.Add(1) > mostRings {
-			rings.Add(-1)
-			return nil
-		}
-		ring, err := hostmemory.Map(ringName, m.Messages>>32, m.Messages&(1<<32-1), ringSize)
-		if err == nil && cookieOf(ring) != m.Bytes {
-			err = errors.Join(errors.New("it is another ring"), hostmemory.Unmap(ring))
-		}
+		var ring []byte
+		err := counted(func() (err error) {
+			ring, err = hostmemory.Map(ringName, m.Messages>>32, m.Messages&(1<<32-1), ringSize)
+			if err == nil && cookieOf(ring) != m.Bytes {
+				err = errors.Join(errors.New("it is another ring"), hostmemory.Unmap(ring))
+			}
+			return err
+		})
 		if err != nil {
-			rings.Add(-1)
 			r.log.Debug("weft: the peer's memory beside the device cannot be mapped", "peer", c.RemoteAddr(), "error", err)
 			return nil
 		}
@@ -155,8 +166,8 @@ func (r *Reactor) invitedTo(c *Conn, m tagged.Control) error {
 	return nil
 }
 
-// putBeside puts a message of a connection into the peer's ring, if there is one with room: a
-// length, if that is not nil, and what is behind it.
+// putBeside puts a message of a connection, in three parts, into the peer's ring, if there is one with
+// room.
 func (c *Conn) putBeside(tag uint64, first, second, third []byte) bool {
 	if c.beside == nil || c.beside.outbox == nil || c.failure != nil || c.over || !c.beside.outbox.put(tag, first, second, third) {
 		return false
@@ -165,35 +176,19 @@ func (c *Conn) putBeside(tag uint64, first, second, third []byte) bool {
 	return true
 }
 
-// sendBeside is for a message whose payload rides in its length message. It says whether the peer's
-// ring has it.
-func (r *Reactor) sendBeside(c *Conn, id uint32, ticket tagged.Ticket, head, payload []byte) bool {
+// sendBeside puts the length message of a message of n bytes into the peer's ring, with what rides in
+// it, which is all or nothing, and says whether it could.
+func (r *Reactor) sendBeside(c *Conn, id uint32, ticket tagged.Ticket, n int, head, payload []byte) bool {
 	var length [tagged.LengthSize]byte
-	tagged.PutLength(length[:], int64(len(head)+len(payload)))
+	tagged.PutLength(length[:], int64(n))
 	if !c.putBeside(tagged.LengthTag(c.remoteID, id), length[:], head, payload) {
 		return false
 	}
 	c.gathering = nil
-	r.wentBeside(c, ticket)
-	return true
-}
-
-// announceBeside is for the length of a payload that goes by the device.
-func (r *Reactor) announceBeside(c *Conn, id uint32, ticket tagged.Ticket, n int) bool {
-	var length [tagged.LengthSize]byte
-	tagged.PutLength(length[:], int64(n))
-	if !c.putBeside(tagged.LengthTag(c.remoteID, id), length[:], nil, nil) {
-		return false
-	}
-	r.wentBeside(c, ticket)
-	return true
-}
-
-// wentBeside notes that the message of a write is in the peer's ring.
-func (r *Reactor) wentBeside(c *Conn, ticket tagged.Ticket) {
 	op := r.newOperation(c, messageSend)
 	op.ticket = ticket
 	r.beside.put = append(r.beside.put, op)
+	return true
 }
 
 // endBeside ends the operations of which the messages have gone beside the device.
@@ -263,9 +258,12 @@ func (r *Reactor) takeAllBeside(c *Conn) {
 	}
 }
 
-// besideAlone says that the last that came was beside the device, which has nothing.
-func (r *Reactor) besideAlone() bool {
-	return r.lookouts.last && r.lookouts.device == 0 && len(r.beside.inboxes) > 0
+// mostSkipped is how many calls may be served without a turn in between.
+func (r *Reactor) mostSkipped() int {
+	if r.lookouts.last && r.lookouts.device == 0 && len(r.beside.inboxes) > 0 {
+		return mostSkippedBeside
+	}
+	return mostSkipped
 }
 
 // wrongBeside ends the connections of a peer that has written nonsense to its ring.

@@ -248,6 +248,25 @@ func playBeside(orders *bufio.Scanner, arguments []string) error {
 	return nil
 }
 
+// besideProcess is a connection with a process that plays the role, and puts its messages beside the device.
+func besideProcess(t *testing.T, b *bed, r *Reactor) (*process, *Conn) {
+	t.Helper()
+	ctx := deadline(t)
+	l, err := r.Listen(ctx, "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, l.Close()) }()
+	p := startProcess(t, "beside", b.Provider, l.Addr().String())
+	c, err := l.AcceptConn(ctx)
+	require.NoError(t, err)
+	buf := make([]byte, 100)
+	for range 2 * invitedAfter {
+		n, err := c.ReadMessage(ctx, buf)
+		require.NoError(t, err)
+		require.NoError(t, c.WriteMessage(ctx, buf[:n]))
+	}
+	return p, c
+}
+
 // What a killed peer had written before is read before its end is told.
 func TestBesidePeerIsKilled(t *testing.T) {
 	eachProcess(t, func(t *testing.T, b *bed) {
@@ -256,19 +275,8 @@ func TestBesidePeerIsKilled(t *testing.T) {
 			require.False(t, r.SameHost())
 			return
 		}
-		ctx := deadline(t)
-		l, err := r.Listen(ctx, "127.0.0.1:0")
-		require.NoError(t, err)
-		defer func() { require.NoError(t, l.Close()) }()
-		p := startProcess(t, "beside", b.Provider, l.Addr().String())
-		c, err := l.AcceptConn(ctx)
-		require.NoError(t, err)
-		buf := make([]byte, 100)
-		for range 2 * invitedAfter {
-			n, err := c.ReadMessage(ctx, buf)
-			require.NoError(t, err)
-			require.NoError(t, c.WriteMessage(ctx, buf[:n]))
-		}
+		p, c := besideProcess(t, b, r)
+		ctx, buf := deadline(t), make([]byte, 100)
 		p.order(t, "write")
 		require.NotEqual(t, "0", p.hear(t, "written"))
 		p.kill(t)
@@ -277,7 +285,7 @@ func TestBesidePeerIsKilled(t *testing.T) {
 			require.NoError(t, err, "message %d", i)
 			require.True(t, bytes.Equal(message(7, i, i), buf[:n]), "message %d", i)
 		}
-		_, err = c.ReadMessage(ctx, buf)
+		_, err := c.ReadMessage(ctx, buf)
 		require.ErrorIs(t, err, ErrPeerLost)
 		require.NoError(t, c.CloseNow())
 	})
@@ -388,19 +396,8 @@ func TestBesidePeerIsStopped(t *testing.T) {
 			require.False(t, r.SameHost())
 			return
 		}
-		ctx := deadline(t)
-		l, err := r.Listen(ctx, "127.0.0.1:0")
-		require.NoError(t, err)
-		defer func() { require.NoError(t, l.Close()) }()
-		p := startProcess(t, "beside", b.Provider, l.Addr().String())
-		c, err := l.AcceptConn(ctx)
-		require.NoError(t, err)
-		buf := make([]byte, 100)
-		for range 2 * invitedAfter {
-			_, err := c.ReadMessage(ctx, buf)
-			require.NoError(t, err)
-			require.NoError(t, c.WriteMessage(ctx, buf))
-		}
+		p, c := besideProcess(t, b, r)
+		ctx, buf := deadline(t), make([]byte, 100)
 		p.stop(t)
 		for c.TrySend(make([]byte, 1000)) == nil {
 			continue

@@ -59,6 +59,17 @@ func fatal(err error) bool {
 	return !errors.Is(failureKind(err), ErrPeerLost) && !errors.Is(err, syscall.EACCES)
 }
 
+// eventsOf are the errors of a device that end its use; others are logged.
+func (r *Reactor) eventsOf(device fabric.Device) error {
+	r.stats.Crossings++
+	err := device.Errors()
+	if err != nil && !fatal(err) {
+		r.log.Warn("weft: device did not answer a peer", "error", err)
+		return nil
+	}
+	return err
+}
+
 // mostStalled bounds what is remembered of peers that may never be dialed again.
 const mostStalled = 4096
 

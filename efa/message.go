@@ -17,7 +17,7 @@ func (r *Reactor) sendEager(w *write, buf []byte) bool {
 	head := w.head[:w.headed]
 	size := len(head) + len(buf)
 	id, ticket := c.nextID(size), c.writes.Push(w, 1)
-	if c.beside != nil && r.sendBeside(c, id, ticket, head, buf) {
+	if r.sendBeside(c, id, ticket, size, head, buf) {
 		return true
 	}
 	if c.gathers && c.gathering.isNext(ticket) && r.gather(c.gathering, head, buf) {
@@ -48,7 +48,7 @@ func (r *Reactor) sendPair(w *write, buf []byte, copies bool) {
 	id, ticket := c.nextID(n), c.writes.Push(w, parts)
 	c.gathering = nil
 	var length *operation
-	if c.beside != nil && r.announceBeside(c, id, ticket, n) {
+	if r.sendBeside(c, id, ticket, n, nil, nil) {
 		parts--
 	} else if length = r.lengthMessage(c, id, ticket, tagged.LengthSize, n, parts); length == nil {
 		return

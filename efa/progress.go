@@ -179,11 +179,15 @@ func (r *Reactor) submit(f func()) {
 	r.Poll()
 }
 
-// takeIn does what is in the intake, oldest first.
+// takeIn does what is in the intake, oldest first, and ends what that has put beside the device.
 func (r *Reactor) takeIn() {
-	if r.intake.Load() == nil {
-		return
+	if r.intake.Load() != nil {
+		r.takeRequests()
 	}
+	r.endBeside()
+}
+
+func (r *Reactor) takeRequests() {
 	q := r.intake.Swap(nil)
 	var first *request
 	for q != nil {
@@ -280,16 +284,14 @@ func (r *Reactor) waited(begin time.Time) {
 // drive leads until the call is done, and says true, or until waiting any
 // longer would cost more than it saves: then the caller counts as parked.
 func (r *Reactor) drive(k *call, ended <-chan struct{}) bool {
-	r.takeIn()
-	r.endBeside()
-	switch {
+	switch r.takeIn(); {
 	case r.hurries(k):
 		r.passOn()
 		return true
 	case k.done.Load() && r.postsAlone() && r.pending():
 		r.unread++
 		r.step(noLook)
-	case !k.done.Load() && r.lookouts.places == 0 || r.pending() || r.skipped >= mostSkipped && !r.besideAlone() || r.skipped >= mostSkippedBeside:
+	case !k.done.Load() && r.lookouts.places == 0 || r.pending() || r.skipped >= r.mostSkipped():
 		r.step(0)
 	default:
 		// It has what it came for: many reads of what is here already, or writes

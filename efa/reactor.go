@@ -321,7 +321,6 @@ func (r *Reactor) pending() bool {
 // times, or not at all (noLook); it says how much happened.
 func (r *Reactor) step(spins int) int {
 	r.takeIn()
-	r.endBeside()
 	if r.closed.Load() || r.broken != nil {
 		return 0
 	}
@@ -397,17 +396,6 @@ func (r *Reactor) turn(device fabric.Device, n int, completions []fabric.Complet
 		c.Err = nil
 	}
 	return posted, reaped, err
-}
-
-// eventsOf are the errors of a device that end its use; others are logged.
-func (r *Reactor) eventsOf(device fabric.Device) error {
-	r.stats.Crossings++
-	err := device.Errors()
-	if err != nil && !fatal(err) {
-		r.log.Warn("weft: device did not answer a peer", "error", err)
-		return nil
-	}
-	return err
 }
 
 func (r *Reactor) stage(op *operation, post *fabric.Op) {
