@@ -50,17 +50,19 @@ int weft_domain_bind(struct fid_domain *domain, struct fid *fid, uint64_t flags)
 }
 
 int weft_endpoint(struct fid_domain *domain, struct fi_info *info,
-		  uint64_t mr_mode, struct fid_ep **ep)
+		  uint64_t mr_mode, uint64_t receive_caps, struct fid_ep **ep)
 {
 	struct fi_info *own = NULL;
 	int ret;
 
-	if (mr_mode) {
+	if (mr_mode || receive_caps) {
 		// The info is others' as well.
 		own = fi_dupinfo(info);
 		if (!own)
 			return -FI_ENOMEM;
 		own->domain_attr->mr_mode |= (int)mr_mode;
+		own->caps |= receive_caps;
+		own->rx_attr->caps |= receive_caps;
 		info = own;
 	}
 	KEEPING_HANDLERS(ret = fi_endpoint(domain, info, ep, NULL));

@@ -114,11 +114,11 @@ func (d Domain) OpenAddressVector(count int) (v AddressVector, code Code) {
 
 // OpenEndpoint makes an endpoint; it is to be bound and enabled. mode has the bits of the
 // memory mode that the program holds for this endpoint beyond what the info asks for, such as
-// MRLocal.
+// MRLocal, and receiveCaps those of the capabilities of its receives.
 //
 // Implements: int fi_endpoint(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context)
-func (d Domain) OpenEndpoint(i Info, mode int32) (e Endpoint, code Code) {
-	code = codeOf(C.weft_endpoint(d.p, i.p, C.uint64_t(mode), &e.p))
+func (d Domain) OpenEndpoint(i Info, mode int32, receiveCaps uint64) (e Endpoint, code Code) {
+	code = codeOf(C.weft_endpoint(d.p, i.p, C.uint64_t(mode), C.uint64_t(receiveCaps), &e.p))
 	return e, code
 }
 

@@ -31,7 +31,7 @@ int weft_domain(struct fid_fabric *fabric, struct fi_info *info,
 int weft_domain_bind(struct fid_domain *domain, struct fid *fid, uint64_t flags);
 // mr_mode is what the endpoint has beyond the domain.
 int weft_endpoint(struct fid_domain *domain, struct fi_info *info,
-		  uint64_t mr_mode, struct fid_ep **ep);
+		  uint64_t mr_mode, uint64_t receive_caps, struct fid_ep **ep);
 int weft_enable(struct fid_ep *ep);
 int weft_cq_open(struct fid_domain *domain, int wait, int format, uint64_t *size,
 		 struct fid_cq **cq);

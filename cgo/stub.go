@@ -535,7 +535,7 @@ func (Domain) OpenCompletionQueue(int, int, int) (CompletionQueue, int, Code) {
 	return CompletionQueue{}, 0, NoSystem
 }
 func (Domain) OpenAddressVector(int) (AddressVector, Code)                 { return AddressVector{}, NoSystem }
-func (Domain) OpenEndpoint(Info, int32) (Endpoint, Code)                   { return Endpoint{}, NoSystem }
+func (Domain) OpenEndpoint(Info, int32, uint64) (Endpoint, Code)           { return Endpoint{}, NoSystem }
 func (Domain) Register(unsafe.Pointer, int, uint64, uint64) (Region, Code) { return Region{}, NoSystem }
 func (Domain) Close() Code                                                 { return NoSystem }
 

@@ -130,7 +130,7 @@ func (d *Domain) openEndpoint(i *Info) (*Endpoint, error) {
 	var raw cgo.Endpoint
 	var code cgo.Code
 	var made *links
-	own, modes := fetches(i), int32(0)
+	own, modes, unasked := fetches(i), int32(0), namesSources(i)
 	if own {
 		modes = cgo.MRLocal
 	}
@@ -138,7 +138,7 @@ func (d *Domain) openEndpoint(i *Info) (*Endpoint, error) {
 		// Without it, a killed peer may hold up everything for ever. It is not known to fail.
 		cgo.BreakAbandonedLocks()
 	}
-	open := func() { raw, code = d.raw.OpenEndpoint(i.raw, modes) }
+	open := func() { raw, code = d.raw.OpenEndpoint(i.raw, modes, unasked) }
 	switch core(d.provider) {
 	case "sockets":
 		made = linksMade(open)
@@ -152,7 +152,7 @@ func (d *Domain) openEndpoint(i *Info) (*Endpoint, error) {
 	if code != 0 {
 		return nil, fail("fi_endpoint", d.provider, int(code))
 	}
-	e := &Endpoint{raw: raw, domain: d, links: made}
+	e := &Endpoint{raw: raw, domain: d, links: made, takesAny: unasked != 0}
 	e.connection.info = i
 	e.fetching.own = own
 	e.open("endpoint", d.provider, &d.handle)

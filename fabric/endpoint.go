@@ -32,6 +32,7 @@ type Endpoint struct {
 	pace       pace
 	batching   bool
 	undirected bool // untagged receives take messages of anybody
+	takesAny   bool // all receives do, though the endpoint is opened with DirectedReceive
 	registered bool // what is not registered ends the process
 	singly     bool // a MultiReceive takes one message
 	// confirmsEarly: what was delivered may be complete before the device is done with it.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"net"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -26,6 +27,14 @@ func each(t *testing.T, test func(t *testing.T, provider string)) {
 			testenv.Need(t, p, err)
 			test(t, p)
 		})
+	}
+}
+
+// eachWithLayers is each, and ofi_rxm over tcp where tcp has endpoints of its own.
+func eachWithLayers(t *testing.T, test func(t *testing.T, provider string)) {
+	each(t, test)
+	if fabric.LibraryVersion().Major >= 2 && slices.Contains(testenv.Providers(), "tcp") {
+		t.Run("ofi_rxm", func(t *testing.T) { test(t, "tcp;ofi_rxm") })
 	}
 }
 

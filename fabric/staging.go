@@ -53,10 +53,9 @@ func (e *Endpoint) stage(op *Op, c *cgo.Op, x *cgo.Extra) bool {
 	}
 	c.Peer, c.Tag, c.Ignore = uint64(op.Peer), op.Tag, op.Ignore
 	switch {
-	case !connected:
-	case kind.receive:
+	case kind.receive && (connected || e.takesAny):
 		c.Peer = uint64(AddressAny)
-	default:
+	case connected:
 		// Order is kept by peer, and there is one.
 		c.Peer = 0
 	}
