@@ -64,6 +64,10 @@ func (r *Reactor) agree(c *Conn, t *terms) (err error) {
 	if r.attributes.SameHostOnly && t.Host != hostIdentity() {
 		return fmt.Errorf("%w: provider %s reaches only processes of the same host, and the peer is on another, or in another container", ErrHandshake, r.attributes.Provider)
 	}
+	if at := unreachable(t.Address, c.control.tcp); at != nil {
+		return fmt.Errorf("%w: the peer's device has the address %v of its own host, which is another here: "+
+			"open it when the network is up, or with Config.Source", ErrHandshake, at)
+	}
 	r.do(func() {
 		if r.broken != nil {
 			err = r.broken

@@ -48,6 +48,19 @@ func sourceFor(endpoint []byte, tcp net.Conn) string {
 	return ""
 }
 
+// unreachable returns the peer's endpoint address if it is a loopback address, and the control
+// connection comes from elsewhere: a provider that finds no interface that is up takes that one.
+func unreachable(endpoint []byte, control net.Conn) *net.UDPAddr {
+	at := udpAddress(endpoint)
+	here, ok := control.LocalAddr().(*net.TCPAddr)
+	there, of := control.RemoteAddr().(*net.TCPAddr)
+	// Whoever dials an address of this host does so from the same one.
+	if at == nil || !ok || !of || !at.IP.IsLoopback() || there.IP.IsLoopback() || there.IP.Equal(here.IP) {
+		return nil
+	}
+	return at
+}
+
 func withZone(ip net.IP, zone string) string {
 	if zone != "" {
 		return ip.String() + "%" + zone

@@ -60,6 +60,14 @@ func goAway(t *testing.T, pid int) away {
 			testenv.Need(t, "a network of its own", fmt.Errorf("%v: %w: %s", command, err, out))
 		}
 	}
+	// It is up when both ends have noticed, and until then a provider does not take it.
+	require.Eventually(t, func() bool {
+		here, err := exec.Command("ip", "-oneline", "link", "show", a.link).Output()
+		require.NoError(t, err)
+		there, err := exec.Command("nsenter", "-t", strconv.Itoa(pid), "-n", "ip", "-oneline", "link", "show", peer).Output()
+		require.NoError(t, err)
+		return strings.Contains(string(here), "state UP") && strings.Contains(string(there), "state UP")
+	}, time.Minute, 10*time.Millisecond)
 	return a
 }
 
@@ -135,5 +143,46 @@ func TestHostVanishes(t *testing.T) {
 			require.ErrorIs(t, <-closed, ErrPeerLost)
 			require.NoError(t, idle.CloseNow())
 		})
+	}
+}
+
+// A device that its host has on the loopback interface alone is refused in words, whichever side
+// has it: it would be looked for on the wrong host.
+func TestPeerOnLoopback(t *testing.T) {
+	for _, s := range settings {
+		if s.Provider != "sockets" && s.Provider != "tcp" {
+			continue
+		}
+		for _, onLoopback := range []string{"neither", "dialer", "listener"} {
+			t.Run(s.Name+"/"+onLoopback, func(t *testing.T) {
+				if inOwnNetwork(t) {
+					return
+				}
+				b := newBed(t, s)
+				givesBack(t)
+				arguments := []string{b.Provider, "0.0.0.0:0", "wait"}
+				if onLoopback == "listener" {
+					arguments = append(arguments, "127.0.0.1")
+				}
+				peer := startProcessIn(t, func(a *syscall.SysProcAttr) { a.Cloneflags = unix.CLONE_NEWNET }, "peer", arguments...)
+				a := goAway(t, peer.Process.Pid)
+				peer.order(t, "listen")
+				_, port, err := net.SplitHostPort(peer.hear(t, "listening"))
+				require.NoError(t, err)
+				c := &Config{Providers: []string{b.Provider}, Require: true, Logger: quiet, Source: a.here}
+				if onLoopback == "dialer" {
+					c.Source = "127.0.0.1"
+				}
+				conn, err := Dial(deadline(t), net.JoinHostPort(a.there, port), c)
+				if onLoopback == "neither" {
+					require.NoError(t, err)
+					require.NoError(t, conn.Close())
+					return
+				}
+				require.ErrorIs(t, err, ErrHandshake)
+				require.ErrorContains(t, err, "127.0.0.1")
+				require.ErrorContains(t, err, "Source")
+			})
+		}
 	}
 }

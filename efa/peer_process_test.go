@@ -24,10 +24,14 @@ func init() { roles["peer"] = playPeer }
 
 // playPeer listens, and serves every connection as it is asked to.
 func playPeer(orders *bufio.Scanner, arguments []string) error {
+	config := &Config{Providers: arguments[:1], Require: true}
 	if len(arguments) > 2 {
 		orders.Scan() // until it may begin
 	}
-	return playPeerWith(orders, arguments[1], &Config{Providers: arguments[:1], Require: true})
+	if len(arguments) > 3 {
+		config.Source = arguments[3]
+	}
+	return playPeerWith(orders, arguments[1], config)
 }
 
 // playPeerWith is playPeer on a device of its own choice.
