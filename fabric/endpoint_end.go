@@ -125,6 +125,18 @@ func (e *Endpoint) giveUp() {
 	e.abandon()
 }
 
+// hasInFlight says whether something that it sends, or does to a peer's memory, is in flight.
+func (e *Endpoint) hasInFlight() bool {
+	for _, q := range e.queues() {
+		for i := range q.table {
+			if s := &q.table[i]; s.busy && s.endpoint == e && !kinds[s.kind].receive {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // abandon gives the operations in flight up.
 func (e *Endpoint) abandon() {
 	e.abandoned = true

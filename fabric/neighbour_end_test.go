@@ -259,3 +259,37 @@ func TestEndpointStaysInItsVector(t *testing.T) {
 	require.NoError(t, first.v.Close())
 	require.False(t, mapped(), "nobody has the endpoint")
 }
+
+// An endpoint that stays meets many others of its process, one after the other. They do not
+// stay with it, once both sides have removed each other, but for the last few (keptpeers.go).
+func TestNeighboursComeAndGo(t *testing.T) {
+	const few = 5
+	each(t, func(t *testing.T, provider string) {
+		for _, ownDomain := range []bool{false, true} {
+			t.Run("own domain "+strconv.FormatBool(ownDomain), func(t *testing.T) {
+				info := strewInfo(t, provider)
+				f, d := partsOf(t, info)
+				stays := openStation(t, f, d, info)
+				for range 4 * few {
+					t.Run("", func(t *testing.T) {
+						if ownDomain {
+							f, d = partsOf(t, info)
+						}
+						goes := openStation(t, f, d, info)
+						goes.peer, stays.peer = goes.insert(t, stays), stays.insert(t, goes)
+						for _, way := range [][2]*station{{goes, stays}, {stays, goes}} {
+							buf := make([]byte, 8000)
+							way[1].must(t, way[0], fabric.Op{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Buf: buf})
+							way[0].must(t, way[1], fabric.Op{Kind: fabric.OpTaggedSend, Peer: way[0].peer, Buf: make([]byte, len(buf))})
+							require.NoError(t, way[1].await(t, way[0]).Err)
+							require.NoError(t, way[0].await(t, way[1]).Err)
+						}
+						require.NoError(t, stays.v.Remove(stays.peer))
+						require.NoError(t, goes.v.Remove(goes.peer))
+					})
+				}
+				require.LessOrEqual(t, fabric.Inside(), few)
+			})
+		}
+	})
+}

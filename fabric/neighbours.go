@@ -46,6 +46,10 @@ type neighbour struct {
 	vector  *AddressVector
 	retired bool // closed for the program
 	stayed  bool // and open inside then
+	// done: it was closed with nothing on its way to anybody. left are those that have removed it
+	// since, and so have all that it had sent.
+	done bool
+	left map[string]struct{}
 }
 
 // join adds an endpoint that may be looked at.
@@ -66,7 +70,7 @@ func (n *neighbours) join(e *Endpoint) {
 		return
 	}
 	e.hold = func() bool {
-		stays := n.retire(e)
+		stays := n.retire(e, !e.hasInFlight())
 		if stays {
 			e.neighbour.stayed = true
 			e.giveUp()
@@ -92,7 +96,26 @@ func (n *neighbours) meet(v *AddressVector, peer Address, address []byte) {
 func (n *neighbours) forget(v *AddressVector, peer Address) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	name := v.names[peer]
 	delete(v.names, peer)
+	for e := range n.all {
+		if e.neighbour.retired && e.neighbour.done && e.neighbour.name == name {
+			n.leaveBehind(e, v)
+		}
+	}
+}
+
+// leaveBehind notes that the endpoints of a vector have removed one that is retired.
+func (n *neighbours) leaveBehind(e *Endpoint, v *AddressVector) {
+	for other := range n.all {
+		if other.neighbour.vector != v {
+			continue
+		}
+		if e.neighbour.left == nil {
+			e.neighbour.left = make(map[string]struct{})
+		}
+		e.neighbour.left[other.neighbour.name] = struct{}{}
+	}
 }
 
 // close notes that nobody will be enabled with a vector.
@@ -150,10 +173,10 @@ func (n *neighbours) misledByInfos() []*handle {
 
 // retire says whether an endpoint that is closed for the program must stay: others
 // have to do with it, if only others that stayed.
-func (n *neighbours) retire(e *Endpoint) bool {
+func (n *neighbours) retire(e *Endpoint, done bool) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	e.neighbour.retired = true
+	e.neighbour.retired, e.neighbour.done = true, done
 	if n.heldBack(e, map[*Endpoint]struct{}{e: {}}) {
 		return true
 	}
@@ -211,6 +234,9 @@ func related(a, b *Endpoint) bool { return knows(a, b) || knows(b, a) }
 func knows(e, other *Endpoint) bool {
 	if e.neighbour.vector.shared {
 		return true
+	}
+	if _, left := e.neighbour.left[other.neighbour.name]; left {
+		return false
 	}
 	return e.neighbour.vector.hasMet(other.neighbour.name)
 }
