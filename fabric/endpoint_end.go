@@ -46,7 +46,8 @@ func (e *Endpoint) Cancel(token Token) error {
 
 // Close closes the endpoint, and its groups for collectives. ErrBusy says what is
 // still open on it. Operations in flight end without a completion, and their
-// buffers are the caller's again on return; their places in the completion queue
+// buffers are the caller's again on return: a peer that gets what they were to send all
+// the same may get what the buffers hold by then. Their places in the completion queue
 // are not used again, because it may still hold something about them.
 // A ReadWait of its queues by another goroutine is ended, and their calls wait
 // meanwhile; other endpoints of the queues must not be in a turn.

@@ -40,6 +40,16 @@ func rxmBuffers() int {
 // fetchesOverConnections says of providers that messages are fetched.
 func fetchesOverConnections(provider string) bool { return strings.HasSuffix(provider, ";ofi_rxm") }
 
+// namesSources are capabilities that an endpoint is opened with beyond its info. Whenever a peer
+// is inserted, ofi_rxm of 2.x asks by which connection those messages came that nobody has
+// received, and notes that only for endpoints that are to know sources: others end the process.
+func namesSources(i *Info) uint64 {
+	if olderThanTwo || !fetchesOverConnections(i.Provider()) || i.Capabilities()&(SourceAddress|DirectedReceive) != 0 {
+		return 0
+	}
+	return uint64(DirectedReceive)
+}
+
 // markMessages is for a domain of such a provider that was just opened. With FI_HOOK, what is in
 // there is the domain of ofi_rxm itself.
 func markMessages(d cgo.Domain) {

@@ -153,16 +153,6 @@ func undirected(i *Info) bool {
 	return i.Provider() == "tcp" && i.Endpoint() == ReliableDatagram && i.Capabilities()&DirectedReceive != 0
 }
 
-// namesSources are capabilities that an endpoint is opened with beyond its info. Whenever a peer
-// is inserted, ofi_rxm of 2.x asks by which connection those messages came that nobody has
-// received, and notes that only for endpoints that are to know sources: others end the process.
-func namesSources(i *Info) uint64 {
-	if olderThanTwo || !fetchesOverConnections(i.Provider()) || i.Capabilities()&(SourceAddress|DirectedReceive) != 0 {
-		return 0
-	}
-	return uint64(DirectedReceive)
-}
-
 // emptyTooMuch says why an operation with nothing in it is not for the provider,
 // or nothing.
 func (e *Endpoint) emptyTooMuch(op *Op) string {
