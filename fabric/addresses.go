@@ -30,8 +30,11 @@ type AddressVector struct {
 	receiveBits int  // see AddressVectorConfig
 	grouped     bool // an address may have the number of a group above its low 32 bits
 	domain      *Domain
-	names       map[Address]string // of shm's; the lock of neighbours guards them
-	kept        keptPeers          // of shm's
+	// Of endpoints of this process that may look at each other, guarded by the lock of neighbours:
+	// names are those that libfabric has, parted those that the program has removed.
+	names  map[Address]string
+	parted map[string]struct{}
+	kept   keptPeers // of shm's
 	// newcomers are those of sockets.
 	newcomers newcomers
 }
@@ -441,6 +444,7 @@ func (v *AddressVector) RemoveAll(peers []Address) error {
 		if v.peers[peer] -= n; v.peers[peer] <= 0 {
 			delete(v.peers, peer)
 			v.bits.remove(peer)
+			onThisHost.part(v, peer)
 			if !kept[peer] {
 				onThisHost.forget(v, peer)
 			}

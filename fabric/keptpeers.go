@@ -80,6 +80,7 @@ func (v *AddressVector) reinsert(address []byte) (peer Address, ok bool, err err
 	v.kept.memories[k.address] = k.memory
 	v.peers[k.address]++
 	v.bits.add(k.address)
+	onThisHost.comeBack(v, k.address)
 	return k.address, true, nil
 }
 

@@ -293,3 +293,47 @@ func TestNeighboursComeAndGo(t *testing.T) {
 		}
 	})
 }
+
+// Who has sent ends no earlier than the one that has not taken it, even if that is closed and is
+// inside only because its queue is somebody else's, and whether that knew the sender or not.
+func TestSenderEndsBehindReceiver(t *testing.T) {
+	for _, receiver := range []string{"goes on", "knows the sender, and is closed", "is closed"} {
+		t.Run(receiver, func(t *testing.T) {
+			each(t, func(t *testing.T, provider string) {
+				info := strewInfo(t, provider)
+				f, d := partsOf(t, info)
+				reader := openStation(t, f, d, info)
+				a, b := stationAt(t, f, d, info, reader.q), openStation(t, f, d, info)
+				if receiver == "knows the sender, and is closed" {
+					a.peer = a.insert(t, b)
+				}
+				b.peer = b.insert(t, a)
+				// On shm it is refused the first time, and what both need to know is on its way.
+				posts := []fabric.Op{{Kind: fabric.OpTaggedSend, Peer: b.peer, Buf: make([]byte, 8)}}
+				b.turn(t, posts)
+				for i := 0; i < 1000 && posts[0].Result == fabric.Posted && len(b.got) == 0; i++ {
+					b.turn(t, nil)
+					reader.turn(t, nil)
+				}
+				if posts[0].Result == fabric.Posted && len(b.got) == 0 {
+					// In flight, it is no peer to be removed.
+					return
+				}
+				if receiver != "goes on" {
+					require.NoError(t, a.e.Close())
+					require.NoError(t, a.v.Close())
+				}
+				require.NoError(t, b.v.Remove(b.peer))
+				// So that shm of 1.17 removes it, too.
+				for range 5 {
+					other := openStation(t, f, d, info)
+					require.NoError(t, b.v.Remove(b.insert(t, other)))
+					require.NoError(t, other.e.Close())
+				}
+				require.NoError(t, b.e.Close())
+				require.NoError(t, b.v.Close())
+				reader.turn(t, nil)
+			})
+		})
+	}
+}

@@ -46,10 +46,10 @@ type neighbour struct {
 	vector  *AddressVector
 	retired bool // closed for the program
 	stayed  bool // and open inside then
-	// done: it was closed with nothing on its way to anybody. left are those that have removed it
-	// since, and so have all that it had sent.
-	done bool
-	left map[string]struct{}
+	done    bool // and nothing was on its way to anybody
+	// removals are those that have removed it, and so have all that it had sent them; true: since
+	// it was done.
+	removals map[string]bool
 }
 
 // join adds an endpoint that may be looked at.
@@ -89,33 +89,56 @@ func (n *neighbours) meet(v *AddressVector, peer Address, address []byte) {
 		v.names = make(map[Address]string)
 		n.vectors[v] = struct{}{}
 	}
-	v.names[peer] = neighbourName(v.provider, address)
+	name := neighbourName(v.provider, address)
+	v.names[peer] = name
+	n.renew(v, name)
 }
 
-// forget notes that they do not any more.
+// comeBack is meet for a peer that libfabric still has.
+func (n *neighbours) comeBack(v *AddressVector, peer Address) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.renew(v, v.names[peer])
+}
+
+func (n *neighbours) renew(v *AddressVector, name string) {
+	delete(v.parted, name)
+	for e := range n.all {
+		if e.neighbour.vector == v {
+			delete(e.neighbour.removals, name)
+		}
+	}
+}
+
+// part notes that the program has removed a peer, whether libfabric still has it or not.
+func (n *neighbours) part(v *AddressVector, peer Address) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	name, met := v.names[peer]
+	for e := range n.all {
+		if !met || e.neighbour.name != name {
+			continue
+		}
+		if v.parted == nil {
+			v.parted = make(map[string]struct{})
+		}
+		v.parted[name] = struct{}{}
+		if e.neighbour.removals == nil {
+			e.neighbour.removals = make(map[string]bool)
+		}
+		for other := range n.all {
+			if other.neighbour.vector == v {
+				e.neighbour.removals[other.neighbour.name] = e.neighbour.retired && e.neighbour.done
+			}
+		}
+	}
+}
+
+// forget notes that libfabric does not have a peer any more.
 func (n *neighbours) forget(v *AddressVector, peer Address) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	name := v.names[peer]
 	delete(v.names, peer)
-	for e := range n.all {
-		if e.neighbour.retired && e.neighbour.done && e.neighbour.name == name {
-			n.leaveBehind(e, v)
-		}
-	}
-}
-
-// leaveBehind notes that the endpoints of a vector have removed one that is retired.
-func (n *neighbours) leaveBehind(e *Endpoint, v *AddressVector) {
-	for other := range n.all {
-		if other.neighbour.vector != v {
-			continue
-		}
-		if e.neighbour.left == nil {
-			e.neighbour.left = make(map[string]struct{})
-		}
-		e.neighbour.left[other.neighbour.name] = struct{}{}
-	}
 }
 
 // close notes that nobody will be enabled with a vector.
@@ -188,6 +211,12 @@ func (n *neighbours) retire(e *Endpoint, done bool) bool {
 func (n *neighbours) leave(e *Endpoint) {
 	delete(n.all, e)
 	n.ended[e.neighbour.name] = struct{}{}
+	for v := range n.vectors {
+		delete(v.parted, e.neighbour.name)
+	}
+	for other := range n.all {
+		delete(other.neighbour.removals, e.neighbour.name)
+	}
 }
 
 // end is for one at which nobody looks any more once nobody is inserting it.
@@ -229,16 +258,23 @@ func (n *neighbours) approach(provider string, address []byte) (arrived func(), 
 	}, true
 }
 
-func related(a, b *Endpoint) bool { return knows(a, b) || knows(b, a) }
+// looksAt says whether an endpoint looks into the memory of another by itself: libfabric has that in
+// its vector.
+func looksAt(e, other *Endpoint) bool {
+	return e.neighbour.vector.shared || e.neighbour.vector.hasMet(other.neighbour.name)
+}
 
-func knows(e, other *Endpoint) bool {
+// hasSent says whether an endpoint may have sent something that another has not taken yet, for which
+// that looks into its memory.
+func hasSent(e, other *Endpoint) bool {
 	if e.neighbour.vector.shared {
 		return true
 	}
-	if _, left := e.neighbour.left[other.neighbour.name]; left {
-		return false
+	sinceDone, removed := e.neighbour.removals[other.neighbour.name]
+	if _, parted := e.neighbour.vector.parted[other.neighbour.name]; parted {
+		return !removed
 	}
-	return e.neighbour.vector.hasMet(other.neighbour.name)
+	return e.neighbour.vector.hasMet(other.neighbour.name) && !sinceDone
 }
 
 // hasMet is asked with the lock of neighbours.
@@ -328,7 +364,7 @@ func (n *neighbours) heldBack(e *Endpoint, can map[*Endpoint]struct{}) bool {
 		}
 	}
 	for other := range n.all {
-		if _, ends := can[other]; !ends && related(e, other) {
+		if _, ends := can[other]; !ends && (looksAt(other, e) || hasSent(e, other)) {
 			return true
 		}
 	}
