@@ -92,7 +92,7 @@ type Config struct {
 	MaxMessage int64
 	// EagerLimit is the longest message in bytes that may come inside the
 	// length message; what is used is the smaller one of both sides. 0 means
-	// 4096, negative none.
+	// 8192, which is one packet on EFA; negative none.
 	EagerLimit int
 	// WindowMessages and WindowBytes bound what a peer may have sent on a
 	// connection and this side's readers have not taken yet. A message longer
@@ -182,7 +182,7 @@ func (c *Config) withDefaults() (Config, error) {
 		d.Logger = slog.Default()
 	}
 	set(&d.MaxMessage, 1<<30)
-	set(&d.EagerLimit, 4096)
+	set(&d.EagerLimit, 8192)
 	set(&d.WindowMessages, 64)
 	set(&d.WindowBytes, 4<<20)
 	set(&d.MaxPending, 4096)

@@ -1,6 +1,7 @@
 package efa
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"math/rand/v2"
@@ -49,9 +50,14 @@ func newBed(t *testing.T, s setting) *bed {
 	return b
 }
 
+// testsEagerLimit is for tests that do not say another one: their messages of 5000 bytes and
+// more have a payload message.
+const testsEagerLimit = 4096
+
 func (b *bed) open(t *testing.T, config Config) *Reactor {
 	t.Helper()
 	config.Logger = quiet
+	config.EagerLimit = cmp.Or(config.EagerLimit, testsEagerLimit)
 	if config.Rails == 0 {
 		config.Rails, config.railPiece = b.Rails, 3000
 	}

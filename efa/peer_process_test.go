@@ -117,7 +117,7 @@ func servePeer(c *Conn) error {
 // mortal has a small window, and would wait for ever for what only the end of the
 // peer ends.
 func mortal(c *Config) *Config {
-	c.WindowMessages, c.WindowBytes, c.DrainTimeout = 4, 64<<10, time.Hour
+	c.WindowMessages, c.WindowBytes, c.DrainTimeout, c.EagerLimit = 4, 64<<10, time.Hour, testsEagerLimit
 	return c
 }
 

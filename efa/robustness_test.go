@@ -1,6 +1,7 @@
 package efa
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -74,6 +75,7 @@ func eventually(t *testing.T, r *Reactor, condition func() bool) {
 
 func openOn(t *testing.T, d fabric.Device, config Config) *Reactor {
 	config.Device, config.Logger = d, quiet
+	config.EagerLimit = cmp.Or(config.EagerLimit, testsEagerLimit)
 	r, err := Open(&config)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.Close()) })
