@@ -297,15 +297,28 @@ func TestNeighboursComeAndGo(t *testing.T) {
 // Who has sent ends no earlier than the one that has not taken it, even if that is closed and is
 // inside only because its queue is somebody else's, and whether that knew the sender or not.
 func TestSenderEndsBehindReceiver(t *testing.T) {
-	for _, receiver := range []string{"goes on", "knows the sender, and is closed", "is closed"} {
+	const goesOn, hasRemovedIt, isClosedAndKnewIt, isClosed = "goes on", "has removed the sender", "is closed, and knew the sender", "is closed"
+	for _, receiver := range []string{goesOn, hasRemovedIt, isClosedAndKnewIt, isClosed} {
 		t.Run(receiver, func(t *testing.T) {
 			each(t, func(t *testing.T, provider string) {
 				info := strewInfo(t, provider)
 				f, d := partsOf(t, info)
 				reader := openStation(t, f, d, info)
 				a, b := stationAt(t, f, d, info, reader.q), openStation(t, f, d, info)
-				if receiver == "knows the sender, and is closed" {
-					a.peer = a.insert(t, b)
+				// remove has shm of 1.17 remove the peer, too.
+				remove := func(s *station, peer fabric.Address) {
+					require.NoError(t, s.v.Remove(peer))
+					for range 5 {
+						other := openStation(t, f, d, info)
+						require.NoError(t, s.v.Remove(s.insert(t, other)))
+						require.NoError(t, other.e.Close())
+					}
+				}
+				switch receiver {
+				case hasRemovedIt:
+					remove(a, a.insert(t, b))
+				case isClosedAndKnewIt:
+					a.insert(t, b)
 				}
 				b.peer = b.insert(t, a)
 				// On shm it is refused the first time, and what both need to know is on its way.
@@ -319,17 +332,11 @@ func TestSenderEndsBehindReceiver(t *testing.T) {
 					// In flight, it is no peer to be removed.
 					return
 				}
-				if receiver != "goes on" {
+				if receiver == isClosed || receiver == isClosedAndKnewIt {
 					require.NoError(t, a.e.Close())
 					require.NoError(t, a.v.Close())
 				}
-				require.NoError(t, b.v.Remove(b.peer))
-				// So that shm of 1.17 removes it, too.
-				for range 5 {
-					other := openStation(t, f, d, info)
-					require.NoError(t, b.v.Remove(b.insert(t, other)))
-					require.NoError(t, other.e.Close())
-				}
+				remove(b, b.peer)
 				require.NoError(t, b.e.Close())
 				require.NoError(t, b.v.Close())
 				reader.turn(t, nil)

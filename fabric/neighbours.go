@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -47,9 +48,10 @@ type neighbour struct {
 	retired bool // closed for the program
 	stayed  bool // and open inside then
 	done    bool // and nothing was on its way to anybody
-	// removals are those that have removed it, and so have all that it had sent them; true: since
-	// it was done.
-	removals map[string]bool
+	// removals are those that have removed it, and so had all that it had sent them, and to which it
+	// has sent nothing since. removed: there are some.
+	removals map[string]struct{}
+	removed  atomic.Bool
 }
 
 // join adds an endpoint that may be looked at.
@@ -91,23 +93,14 @@ func (n *neighbours) meet(v *AddressVector, peer Address, address []byte) {
 	}
 	name := neighbourName(v.provider, address)
 	v.names[peer] = name
-	n.renew(v, name)
+	delete(v.parted, name)
 }
 
 // comeBack is meet for a peer that libfabric still has.
 func (n *neighbours) comeBack(v *AddressVector, peer Address) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.renew(v, v.names[peer])
-}
-
-func (n *neighbours) renew(v *AddressVector, name string) {
-	delete(v.parted, name)
-	for e := range n.all {
-		if e.neighbour.vector == v {
-			delete(e.neighbour.removals, name)
-		}
-	}
+	delete(v.parted, v.names[peer])
 }
 
 // part notes that the program has removed a peer, whether libfabric still has it or not.
@@ -124,13 +117,24 @@ func (n *neighbours) part(v *AddressVector, peer Address) {
 		}
 		v.parted[name] = struct{}{}
 		if e.neighbour.removals == nil {
-			e.neighbour.removals = make(map[string]bool)
+			e.neighbour.removals = make(map[string]struct{})
 		}
 		for other := range n.all {
 			if other.neighbour.vector == v {
-				e.neighbour.removals[other.neighbour.name] = e.neighbour.retired && e.neighbour.done
+				e.neighbour.removals[other.neighbour.name] = struct{}{}
 			}
 		}
+		e.neighbour.removed.Store(true)
+	}
+}
+
+// sends notes that an endpoint that somebody has removed sends to a peer.
+func (n *neighbours) sends(e *Endpoint, peer Address) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(e.neighbour.removals, e.neighbour.vector.names[peer])
+	if len(e.neighbour.removals) == 0 {
+		e.neighbour.removed.Store(false)
 	}
 }
 
@@ -270,11 +274,11 @@ func hasSent(e, other *Endpoint) bool {
 	if e.neighbour.vector.shared {
 		return true
 	}
-	sinceDone, removed := e.neighbour.removals[other.neighbour.name]
-	if _, parted := e.neighbour.vector.parted[other.neighbour.name]; parted {
-		return !removed
+	if _, removed := e.neighbour.removals[other.neighbour.name]; removed && e.neighbour.done {
+		return false
 	}
-	return e.neighbour.vector.hasMet(other.neighbour.name) && !sinceDone
+	_, parted := e.neighbour.vector.parted[other.neighbour.name]
+	return parted || e.neighbour.vector.hasMet(other.neighbour.name)
 }
 
 // hasMet is asked with the lock of neighbours.

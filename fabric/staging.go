@@ -51,6 +51,9 @@ func (e *Endpoint) stage(op *Op, c *cgo.Op, x *cgo.Extra) bool {
 			return true
 		}
 	}
+	if e.neighbour.removed.Load() && !kind.receive {
+		onThisHost.sends(e, op.Peer)
+	}
 	c.Peer, c.Tag, c.Ignore = uint64(op.Peer), op.Tag, op.Ignore
 	switch {
 	case kind.receive && (connected || e.takesAny):
