@@ -13,11 +13,11 @@ import (
 // The shm provider, which efa uses within a host, lets endpoints of one process look
 // straight into each other's memory, and goes on doing so after the other endpoint is
 // closed, if messages of it are still waiting: the process then dies of SIGSEGV. So such
-// an endpoint that is closed while another of this process knows it, or is
-// known by it, stays open inside, unused, until that one is closed too or has
-// been removed. Those that have to do with each other end together, when none of
-// them can look at another any more (receiveUnread). And one that is in a vector stays
-// as long as that is open, for whoever is enabled with it next.
+// an endpoint that is closed while another of this process knows it, or may have something
+// that it has sent, stays open inside, unused, until that one is closed too, or has removed it,
+// by which the program says that all of that has come. Those that have to do with each other
+// end together, when none of them can look at another any more (receiveUnread). And one that
+// is in a vector stays as long as that is open, for whoever is enabled with it next.
 type neighbours struct {
 	// ending is for those that look at the same closed queue, and for fi_getinfo, which none of them
 	// may be beside. It comes before mu.
