@@ -53,11 +53,11 @@ func (e *Endpoint) Cancel(token Token) error {
 // meanwhile; other endpoints of the queues must not be in a turn.
 // On shm, and on efa, which has shm within a host, some of it is put off: an endpoint
 // that another of this process has inserted, or that has inserted another, stays open
-// inside, with its memory of 16 MiB in /dev/shm, until that one is closed, also inside, or
-// has removed it and nothing was in flight. One
-// that shares its queue also stays until the queue, or another endpoint of it, is closed, and those of
-// two domains that have to do with each other until one of the domains is closed. On sockets, one with
-// a shared receive context stays until that is closed or 32 others of it have been.
+// inside, with its memory of 16 MiB in /dev/shm, until that one is closed, also inside, or has
+// removed it, if it has sent that one nothing since, and nothing was in flight. One that shares
+// its queue also stays until the queue, or another endpoint of it, is closed, and those of two
+// domains that have to do with each other until one of the domains is closed. On sockets, one
+// with a shared receive context stays until that is closed or 32 others of it have been.
 //
 // Implements: int fi_close(...)
 func (e *Endpoint) Close() error {

@@ -108,8 +108,11 @@ func (n *neighbours) part(v *AddressVector, peer Address) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	name, met := v.names[peer]
+	if !met {
+		return
+	}
 	for e := range n.all {
-		if !met || e.neighbour.name != name {
+		if e.neighbour.name != name {
 			continue
 		}
 		if v.parted == nil {
