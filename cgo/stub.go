@@ -830,6 +830,15 @@ func (*Turn) ErrorText(*Completion) string                            { return "
 func (*Turn) ErrorData(*Completion) []byte                            { return nil }
 func NewTurn(Endpoint, CompletionQueue, int, int, bool) (*Turn, bool) { return nil, false }
 
+// Of unreceived.go.
+
+type Unreceived struct {
+}
+
+func (Unreceived) Arriving(Endpoint, int) (bool, bool) { return false, false }
+func (Unreceived) Has(Endpoint) bool                   { return false }
+func UnreceivedOf(Endpoint) (Unreceived, bool)         { return Unreceived{}, false }
+
 // Of values.go.
 
 const (

@@ -32,6 +32,7 @@ type (
 	newcomers   struct{ names map[portAndHost]struct{} }
 	portAndHost struct{}
 	links       struct{}
+	unreceived  struct{ cgo.Unreceived }
 	arrivals    struct{}
 )
 
@@ -42,10 +43,12 @@ func (accepted) shutDown(func())                                {}
 func (accepted) closeLeft()                                     {}
 func isAt(socketName, []byte) bool                              { return false }
 
-func linksOf([]byte) *links     { return nil }
-func linksMade(func()) *links   { return nil }
-func (*links) cut() int         { return 0 }
-func (*links) finish(time.Time) {}
+func linksOf([]byte) *links          { return nil }
+func linksMade(func()) *links        { return nil }
+func (*links) cut() int              { return 0 }
+func (*links) finish(time.Time) bool { return false }
+
+func (unreceived) answered(*Endpoint) bool { return false }
 
 func arrivalsIn(_ *Endpoint, _ []*CompletionQueue, open func()) (a arrivals) {
 	open()
