@@ -137,9 +137,5 @@ func (e *Endpoint) freesTwice(op *Op) bool {
 	if op.Kind != OpAtomic || core(e.provider) != "shm" {
 		return false
 	}
-	flags := op.Flags
-	if flags == 0 {
-		flags = e.sendFlags
-	}
-	return flags&DeliveryComplete != 0
+	return e.flagsOf(op)&DeliveryComplete != 0
 }

@@ -20,11 +20,7 @@ const mostInPacket = 9 << 10
 // withhold keeps the descriptor of a short operation with DeliveryComplete from the provider.
 // Where memory of devices is registered, it may be that, which the provider cannot copy.
 func (e *Endpoint) withhold(op *Op, c *cgo.Op, x *cgo.Extra) {
-	flags := op.Flags
-	if flags == 0 {
-		flags = e.sendFlags
-	}
-	if flags&DeliveryComplete == 0 || c.Len > mostInPacket || op.Atomic != nil || e.domain.ofDevices.Load() {
+	if e.flagsOf(op)&DeliveryComplete == 0 || c.Len > mostInPacket || op.Atomic != nil || e.domain.ofDevices.Load() {
 		return
 	}
 	c.Descriptor = 0

@@ -267,6 +267,41 @@ func TestZeroLengthAccess(t *testing.T) {
 	})
 }
 
+// Flags that an endpoint has for operations without any are those of empty ones, too.
+func TestZeroLengthWithDefaultFlags(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		infos, err := fabric.Discover(fabric.Hints{
+			Provider: provider, Endpoint: fabric.ReliableDatagram, Capabilities: fabric.Messages | fabric.RemoteMemory,
+			MemoryMode: everyMemoryMode, OneThread: true, Source: sourceOn(provider), SendFlags: fabric.DeliveryComplete,
+		})
+		testenv.Need(t, "DeliveryComplete of everything on "+provider, err)
+		f, d := partsOf(t, infos[0])
+		a, b := openStation(t, f, d, infos[0]), openStation(t, f, d, infos[0])
+		a.peer, b.peer = a.insert(t, b), b.insert(t, a)
+		_, remote := shared(t, b, 64)
+		for _, kind := range []fabric.OpKind{fabric.OpWrite, fabric.OpSend} {
+			op := fabric.Op{Kind: kind, Peer: a.peer, Remote: remote}
+			if kind == fabric.OpSend {
+				op.Remote = fabric.Remote{}
+			}
+			as := op
+			as.Flags = fabric.DeliveryComplete
+			if refusesEmpty(provider, as) {
+				require.ErrorIs(t, a.post(t, b, op).Err, fabric.ErrNotSupported)
+				continue
+			}
+			if kind == fabric.OpSend {
+				b.must(t, a, fabric.Op{Kind: fabric.OpReceive, Peer: fabric.AddressAny, Buf: make([]byte, 8)})
+			}
+			a.must(t, b, op)
+			require.NoError(t, a.await(t, b).Err)
+			if kind == fabric.OpSend {
+				require.NoError(t, b.await(t, a).Err)
+			}
+		}
+	})
+}
+
 // A message that does not fit fails its receive alone: the ones around it, and
 // the next ones, are as if nothing had happened.
 func TestTruncationOfOne(t *testing.T) {

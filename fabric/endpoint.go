@@ -44,6 +44,7 @@ type Endpoint struct {
 	fetching        fetching
 	connection      connection
 	groups          []*Group
+	multicast       []Address // of the groups that it has joined
 	joins           int // of groups, ever
 	neighbour       neighbour
 	abandoned       bool              // its operations were given up

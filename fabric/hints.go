@@ -57,7 +57,8 @@ type Hints struct {
 	SendOrder, ReceiveOrder             Order
 	SendCompletions, ReceiveCompletions Order
 	// SendFlags and ReceiveFlags apply to every operation that is not posted
-	// with flags of its own.
+	// with flags of its own. They are those of Endpoint.SetOperationFlags; others belong
+	// to single operations, and are ErrInvalid.
 	SendFlags, ReceiveFlags OpFlags
 	// OneThread says that a domain's objects are never used at the same time
 	// (FI_THREAD_DOMAIN); false asks for FI_THREAD_SAFE.
@@ -141,6 +142,8 @@ func (h *Hints) wrong() (detail string, unknown bool) {
 		return "there is no such type of address vectors: " + strconv.Itoa(int(h.AddressVector)), false
 	case hasZero(h.Source, h.Destination, h.Service, h.Provider, h.Fabric, h.Domain):
 		return zeroByte, false
+	case h.SendFlags&^Sending.defaultFlags() != 0 || h.ReceiveFlags&^Receiving.defaultFlags() != 0:
+		return "the flags are not all such that they can hold for every operation of the direction", false
 	case h.Mode&AsyncVectors != 0:
 		return "weft does not keep lists of buffers in place until completion", true
 	case uint64(all)&cgo.UnknownCaps != 0:

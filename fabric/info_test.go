@@ -139,6 +139,13 @@ func TestHintsThatCannotBeRight(t *testing.T) {
 	require.ErrorContains(t, err, "cannot both be given by name")
 	_, err = fabric.Discover(fabric.Hints{AuthorizationKey: make([]byte, 5000)})
 	require.ErrorIs(t, err, fabric.ErrInvalid)
+	for _, h := range []fabric.Hints{
+		{ReceiveFlags: fabric.MultiReceive}, {ReceiveFlags: fabric.DeliveryComplete}, {SendFlags: fabric.ToMulticast},
+		{SendFlags: fabric.DeliveryComplete | fabric.Immediate},
+	} {
+		_, err = fabric.Discover(h)
+		require.ErrorIs(t, err, fabric.ErrInvalid, "%v %v", h.SendFlags, h.ReceiveFlags)
+	}
 	_, err = fabric.Discover(fabric.Hints{Provider: "tcp", Mode: fabric.AsyncVectors})
 	require.ErrorIs(t, err, fabric.ErrNotSupported)
 	_, err = fabric.Discover(fabric.Hints{Provider: "tcp", Capabilities: fabric.Messages | fabric.ExactDirectedReceive})

@@ -2,13 +2,14 @@ package fabric
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/weft-go/weft/cgo"
 )
 
 // ToMulticast says that Op.Peer of a send is the Address of a MulticastGroup
-// (FI_MULTICAST). Without it, and with it for any other peer, the provider takes
-// the one for the other.
+// (FI_MULTICAST), which the endpoint of the send has joined. Any other peer is
+// ErrNotFound, an endpoint without Multicast ErrNotSupported.
 const ToMulticast OpFlags = OpFlags(cgo.FlagMulticast)
 
 // MulticastGroup is an endpoint's membership in a multicast group (fid_mc): what
@@ -69,6 +70,7 @@ func (e *Endpoint) JoinMulticast(address []byte, flags Capabilities) (*Multicast
 	}
 	g.address = Address(g.raw.Address())
 	g.open("multicast group", e.provider, &e.handle)
+	e.multicast = append(e.multicast, g.address)
 	return g, nil
 }
 
@@ -82,5 +84,14 @@ func (g *MulticastGroup) Address() Address { return g.address }
 //
 // Implements: int fi_close(...)
 func (g *MulticastGroup) Close() error {
-	return g.close(func() error { return fail("fi_close of multicast group", g.provider, int(g.raw.Close())) })
+	return g.close(func() error {
+		if err := fail("fi_close of multicast group", g.provider, int(g.raw.Close())); err != nil {
+			return err
+		}
+		// Another group may get the address.
+		if i := slices.Index(g.endpoint.multicast, g.address); i >= 0 {
+			g.endpoint.multicast = slices.Delete(g.endpoint.multicast, i, i+1)
+		}
+		return nil
+	})
 }

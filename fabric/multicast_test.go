@@ -64,6 +64,34 @@ func TestMulticastJoin(t *testing.T) {
 	require.ErrorIs(t, err, net.ErrClosed)
 }
 
+// Providers take the peer of a send to a group for what they have of one, in memory.
+func TestMulticastOfNobody(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		a, b := stations(t, provider, fabric.Messages)
+		for _, peer := range []fabric.Address{0, a.peer, 1 << 50, fabric.AddressAny} {
+			op := fabric.Op{Kind: fabric.OpSend, Peer: peer, Flags: fabric.ToMulticast, Buf: []byte("x")}
+			require.ErrorIs(t, a.post(t, b, op).Err, fabric.ErrNotSupported)
+		}
+	})
+}
+
+func TestMulticastOfOthers(t *testing.T) {
+	p, events := multicastParty(t, "127.0.0.1")
+	g, err := p.e.JoinMulticast(groupAddress(t, p.e), 0)
+	require.NoError(t, err)
+	_, _, err = events.Read()
+	require.NoError(t, err)
+	own := g.Address()
+	require.NoError(t, g.Close())
+	for _, peer := range []fabric.Address{0, 1 << 50, own, fabric.AddressAny} {
+		send := []fabric.Op{{Kind: fabric.OpSend, Peer: peer, Buf: []byte("to all"), Flags: fabric.ToMulticast}}
+		_, err = p.e.Turn(send, nil, 0)
+		require.NoError(t, err)
+		require.Equal(t, fabric.Failed, send[0].Result)
+		require.ErrorIs(t, send[0].Err, fabric.ErrNotFound)
+	}
+}
+
 func TestMulticastSend(t *testing.T) {
 	testenv.Need(t, "multicast on the loopback interface", multicastRoute())
 	from, _ := multicastParty(t, "127.0.0.1")

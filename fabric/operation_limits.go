@@ -88,13 +88,15 @@ func (e *Endpoint) misflagged(op *Op) bool {
 // fence overtake others, and sockets and shm keep the buffer of a tagged multi-receive for
 // good after its first message.
 func (e *Endpoint) incapable(op *Op) string {
-	if op.Flags&(Fence|MultiReceive|Peek|Claim|Discard) == 0 {
+	if op.Flags&(Fence|MultiReceive|Peek|Claim|Discard|ToMulticast) == 0 {
 		return ""
 	}
 	has := e.Info().Capabilities()
 	switch {
 	case op.Flags&Fence != 0 && has&FencedOperations == 0:
 		return "a Fence takes an info with FencedOperations"
+	case op.Flags&ToMulticast != 0 && has&Multicast == 0:
+		return "to send to a group takes an info with Multicast"
 	case op.Kind == OpTaggedReceive && op.Flags&MultiReceive != 0 && has&TaggedMultiReceiveBuffers == 0:
 		return "a MultiReceive of tagged messages takes an info with TaggedMultiReceiveBuffers"
 	case op.Kind == OpReceive && op.Flags&(Peek|Claim|Discard) != 0 && !peeksWithoutTag(e.provider):
@@ -153,13 +155,21 @@ func undirected(i *Info) bool {
 	return i.Provider() == "tcp" && i.Endpoint() == ReliableDatagram && i.Capabilities()&DirectedReceive != 0
 }
 
+// flagsOf are those that an operation of the sending side has in libfabric.
+func (e *Endpoint) flagsOf(op *Op) OpFlags {
+	if op.Flags == 0 {
+		return e.sendFlags
+	}
+	return op.Flags
+}
+
 // emptyTooMuch says why an operation with nothing in it is not for the provider,
 // or nothing.
 func (e *Endpoint) emptyTooMuch(op *Op) string {
 	why := ""
 	switch op.Kind {
 	case OpSend, OpTaggedSend, OpWrite:
-		if op.Flags&DeliveryComplete != 0 && olderThanTwo && core(e.provider) == "shm" {
+		if e.flagsOf(op)&DeliveryComplete != 0 && olderThanTwo && core(e.provider) == "shm" {
 			why = "an empty operation with DeliveryComplete never completes on shm of libfabric 1.x"
 		}
 	case OpRead:

@@ -1,6 +1,9 @@
 package fabric
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Providers look the peer of an operation up unchecked, in tables or beyond their ends.
 // So weft looks first, in a set that takes a load and a shift.
@@ -57,6 +60,10 @@ func (e *Endpoint) reaches(op *Op) bool {
 	if of := e.connection.of; of != nil {
 		e = of
 	}
+	if op.Flags&ToMulticast != 0 {
+		// It is the address of what libfabric has of the group.
+		return slices.Contains(e.multicast, op.Peer)
+	}
 	v := e.vector
 	if v == nil || v.bits.has(op.Peer) {
 		return true
@@ -64,7 +71,7 @@ func (e *Endpoint) reaches(op *Op) bool {
 	switch {
 	case kinds[op.Kind].receive && (op.Peer == AddressAny || !e.directs(op.Kind)):
 		return true
-	case op.Flags&ToMulticast != 0, v.has(op.Peer):
+	case v.has(op.Peer):
 		return true
 	case v.receiveBits > 0:
 		return v.has(op.Peer << v.receiveBits >> v.receiveBits)

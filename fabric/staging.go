@@ -12,7 +12,7 @@ func (e *Endpoint) stage(op *Op, c *cgo.Op, x *cgo.Extra) bool {
 	c.Kind, c.Slot, c.Token, c.Extra = 0, 0, 0, nil
 	// The usual case first: a plain message needs no look at the rest.
 	plain := op.plain()
-	if (!plain || op.Kind == 0) && (op.wrong() != "" || e.emptyTooMuch(op) != "" || e.placeless(op) ||
+	if (!plain || op.Kind == 0 || e.sendFlags != 0) && (op.wrong() != "" || e.emptyTooMuch(op) != "" || e.placeless(op) ||
 		e.tooManyRemotes(op)) {
 		return true
 	}
@@ -42,7 +42,7 @@ func (e *Endpoint) stage(op *Op, c *cgo.Op, x *cgo.Extra) bool {
 		}
 	}
 	// The usual peers first: a call would cost as much as the rest.
-	usual := e.vector == nil || e.vector.bits.has(op.Peer) || kind.receive && op.Peer == AddressAny
+	usual := (e.vector == nil || e.vector.bits.has(op.Peer) || kind.receive && op.Peer == AddressAny) && op.Flags&ToMulticast == 0
 	if !usual && !e.reaches(op) {
 		return true
 	}
