@@ -19,6 +19,9 @@ func (i Info) SetContexts(transmit, receive uint64) {
 	C.weft_set_contexts(i.p, C.uint64_t(transmit), C.uint64_t(receive))
 }
 
+// SetAddressFormat writes the format of addresses into the info.
+func (i Info) SetAddressFormat(format uint32) { i.p.addr_format = C.uint32_t(format) }
+
 // OpenScalableEndpoint makes an endpoint with the contexts that the info says.
 //
 // Implements: int fi_scalable_ep(struct fid_domain *domain, struct fi_info *info, struct fid_ep **sep, void *context)

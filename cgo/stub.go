@@ -305,6 +305,7 @@ type Info struct {
 }
 
 func (Info) SetContexts(uint64, uint64) {}
+func (Info) SetAddressFormat(uint32)    {}
 func (Info) Free()                      {}
 func (Info) Duplicate() (Info, Code)    { return Info{}, NoSystem }
 func (Info) String() string             { return "" }

@@ -224,7 +224,7 @@ func (v *AddressVector) check(op string, address []byte) error {
 	if detail := v.wrong(address); detail != "" {
 		return v.invalid(op, detail)
 	}
-	return checkOwner(op, v.provider, address)
+	return checkMemory(op, v.provider, address)
 }
 
 // wrong says what is wrong with an address, which may come from anywhere.

@@ -1,7 +1,6 @@
 package fabric
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -159,7 +158,7 @@ func (h *Hints) wrongAddresses() string {
 	switch h.AddressFormat {
 	case FormatSocket, FormatIPv4, FormatIPv6:
 	case 0:
-		if !slices.Contains([]string{"sockets", "tcp", "udp", "net"}, core(strings.TrimSuffix(h.Provider, ";"))) {
+		if !hasSocketAddresses(strings.TrimSuffix(h.Provider, ";")) {
 			return ""
 		}
 	default:

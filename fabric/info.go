@@ -114,9 +114,14 @@ func Discover(h Hints) ([]*Info, error) {
 		return nil, fail("fi_getinfo", h.Provider, int(code))
 	}
 	var infos []*Info
+	misfit := ""
 	for _, r := range raw {
 		i := newInfo(r)
 		if bare && layered(i) {
+			continue
+		}
+		if detail := i.settleFormat(); detail != "" {
+			misfit = detail
 			continue
 		}
 		// Utility layers do not look at the names.
@@ -124,10 +129,49 @@ func Discover(h Hints) ([]*Info, error) {
 			infos = append(infos, i)
 		}
 	}
-	if len(infos) == 0 {
-		return nil, &Error{Op: "fi_getinfo", Provider: h.Provider, Errno: errnoNoData}
+	switch {
+	case len(infos) > 0:
+		return infos, nil
+	case misfit != "":
+		return nil, &Error{Op: "fi_getinfo", Provider: h.Provider, Errno: errnoInvalid, Detail: misfit}
 	}
-	return infos, nil
+	return nil, &Error{Op: "fi_getinfo", Provider: h.Provider, Errno: errnoNoData}
+}
+
+// settleFormat has the info of a provider with addresses of sockets say of which family they are,
+// which it takes from the hints as they are: without one, or with either, an address vector of
+// sockets fails and its domain cannot be closed, and endpoints of tcp fail. It says why the
+// addresses in it are none: an endpoint of sockets would read beyond them.
+func (i *Info) settleFormat() string {
+	if !hasSocketAddresses(i.Provider()) || i.a.AddressFormat == cgo.FormatString {
+		return ""
+	}
+	format := cgo.FormatIPv4
+	for _, address := range [][]byte{i.a.Source, i.a.Destination} {
+		if len(address) == 0 {
+			continue
+		}
+		if detail := wrongSocketAddress(i.a.AddressFormat, address); detail != "" {
+			return detail
+		}
+		if len(address) == sizeofIPv6 {
+			format = cgo.FormatIPv6
+		}
+	}
+	if f := i.AddressFormat(); f == FormatUnspecified || f == FormatSocket {
+		i.raw.SetAddressFormat(format)
+		i.a.AddressFormat = format
+	}
+	return ""
+}
+
+// hasSocketAddresses says that a provider's addresses are those of sockets.
+func hasSocketAddresses(provider string) bool {
+	switch core(provider) {
+	case "sockets", "tcp", "udp", "net":
+		return true
+	}
+	return false
 }
 
 // Provider is the provider's name with its utility layers, "tcp;ofi_rxm".

@@ -1,6 +1,7 @@
 package fabric_test
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -27,6 +28,49 @@ func TestWrongHints(t *testing.T) {
 	for _, provider := range []string{"sockets", "tcp"} {
 		_, err := fabric.Discover(fabric.Hints{Provider: provider, DestinationAddress: ip})
 		require.NoError(t, err)
+	}
+}
+
+// An address says of which family it is, so that what is found with it works, and can be closed.
+func TestAddressesWithoutFormat(t *testing.T) {
+	v4 := []byte{2, 0, 0, 0, 127, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0}
+	v6 := append([]byte{10, 0, 0, 0, 0, 0, 0, 0}, make([]byte, 20)...)
+	v6[23] = 1
+	for _, provider := range []string{"sockets", "tcp"} {
+		for what, h := range map[string]fabric.Hints{
+			"source": {SourceAddress: v4}, "destination": {DestinationAddress: v4}, "destination of IPv6": {DestinationAddress: v6},
+			"none": {AddressFormat: fabric.FormatSocket}, "either": {AddressFormat: fabric.FormatSocket, SourceAddress: v4},
+		} {
+			h.Provider, h.Endpoint = provider, fabric.ReliableDatagram
+			h.Capabilities, h.MemoryMode = fabric.Messages, everyMemoryMode
+			infos, err := fabric.Discover(h)
+			require.NoError(t, err, what)
+			wanted := fabric.FormatIPv4
+			if h.DestinationAddress != nil && len(h.DestinationAddress) == len(v6) {
+				wanted = fabric.FormatIPv6
+			}
+			require.Equal(t, wanted, infos[0].AddressFormat(), what)
+			c := openCorner(t, infos[0])
+			c.endpoint(t, infos[0], fabric.Bindings{Events: c.events})
+		}
+	}
+}
+
+// What is no address of sockets has none of their providers found, whatever else is.
+func TestMisfitAddresses(t *testing.T) {
+	for _, length := range []int{2, 4, 16, 200} {
+		address := bytes.Repeat([]byte{0x41}, length)
+		for _, h := range []fabric.Hints{
+			{Provider: "^shm", SourceAddress: address}, {Provider: "^shm", DestinationAddress: address}, {Provider: ";", SourceAddress: address},
+		} {
+			infos, err := fabric.Discover(h)
+			if err != nil {
+				require.ErrorIs(t, err, fabric.ErrInvalid)
+			}
+			for _, i := range infos {
+				require.NotContains(t, []string{"sockets", "tcp", "tcp;ofi_rxm", "udp", "udp;ofi_rxd"}, i.Provider())
+			}
+		}
 	}
 }
 
