@@ -29,7 +29,8 @@ type Hints struct {
 	// SourceAddress and DestinationAddress are addresses in AddressFormat, of the
 	// endpoint itself and of the one that it is to reach.
 	SourceAddress, DestinationAddress []byte
-	// AddressFormat is that of all addresses.
+	// AddressFormat is that of all addresses. FormatSocket, or none, is the one of
+	// SourceAddress or DestinationAddress, if there is one, else what the provider prefers.
 	AddressFormat AddressFormat
 
 	// Endpoint is the type of endpoint.
@@ -175,6 +176,21 @@ func (h *Hints) wrongAddresses() string {
 		}
 	}
 	return ""
+}
+
+// format is that of the addresses, by their family where a provider with addresses of sockets is
+// named: without it, tcp finds no device that reaches the one, nor an address for the endpoint.
+func (h *Hints) format() AddressFormat {
+	if h.AddressFormat != 0 && h.AddressFormat != FormatSocket || !hasSocketAddresses(strings.TrimSuffix(h.Provider, ";")) {
+		return h.AddressFormat
+	}
+	switch max(len(h.SourceAddress), len(h.DestinationAddress)) {
+	case sizeofIPv4:
+		return FormatIPv4
+	case sizeofIPv6:
+		return FormatIPv6
+	}
+	return h.AddressFormat
 }
 
 // hasZero says that C would take a text for a shorter one.

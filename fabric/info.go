@@ -109,6 +109,7 @@ func Discover(h Hints) ([]*Info, error) {
 	}
 	load()
 	bare := h.bare()
+	h.AddressFormat = h.format()
 	raw, code := getInfo(h)
 	if code != 0 {
 		return nil, fail("fi_getinfo", h.Provider, int(code))
