@@ -102,8 +102,8 @@ static void fill_atomic(struct weft_work *w, struct fi_msg_atomic *m)
 	m->desc = x->vectors ? x->desc : &w->desc;
 	m->iov_count = x->vectors ? x->vectors : 1;
 	m->addr = w->op.peer;
-	m->rma_iov = &w->remote_value;
-	m->rma_iov_count = 1;
+	m->rma_iov = x->remotes ? (struct fi_rma_ioc *)x->remote : &w->remote_value;
+	m->rma_iov_count = x->remotes ? x->remotes : 1;
 	m->datatype = (enum fi_datatype)x->datatype;
 	m->op = (enum fi_op)x->atomic;
 	m->context = &w->work.context;

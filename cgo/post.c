@@ -234,7 +234,7 @@ static ssize_t post_atomic(struct fid_ep *ep, const struct weft_op *op, uint64_t
 		several[n].addr = x->vector[n].iov_base;
 		several[n].count = x->vector[n].iov_len;
 	}
-	if (!x->flags && !more && n) {
+	if (!x->flags && !more && n && !x->remotes) {
 		if (op->kind == WEFT_ATOMIC)
 			return fi_atomicv(ep, several, given(x->desc, n), n, op->peer,
 					  x->remote_address, x->remote_key, type,
@@ -249,7 +249,7 @@ static ssize_t post_atomic(struct fid_ep *ep, const struct weft_op *op, uint64_t
 					  1, op->peer, x->remote_address,
 					  x->remote_key, type, what, op->slot);
 	}
-	if (!x->flags && !more) {
+	if (!x->flags && !more && !x->remotes) {
 		if (op->kind == WEFT_ATOMIC)
 			return fi_atomic(ep, buf, op->len, desc, op->peer,
 					 x->remote_address, x->remote_key, type,
@@ -277,8 +277,13 @@ static ssize_t post_atomic(struct fid_ep *ep, const struct weft_op *op, uint64_t
 	msg.desc = n ? given(x->desc, n) : given(&desc, 1);
 	msg.iov_count = n ? n : 1;
 	msg.addr = op->peer;
-	msg.rma_iov = &remote;
-	msg.rma_iov_count = 1;
+	// Pieces of it hold counts of values, too, at the same place of the struct.
+	_Static_assert(sizeof remote == sizeof *x->remote &&
+			       offsetof(struct fi_rma_ioc, count) == offsetof(struct fi_rma_iov, len) &&
+			       offsetof(struct fi_rma_ioc, key) == offsetof(struct fi_rma_iov, key),
+		       "pieces of remote memory");
+	msg.rma_iov = x->remotes ? (struct fi_rma_ioc *)x->remote : &remote;
+	msg.rma_iov_count = x->remotes ? x->remotes : 1;
 	msg.datatype = type;
 	msg.op = what;
 	msg.context = op->slot;

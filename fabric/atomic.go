@@ -203,6 +203,9 @@ func (a *Atomic) wrong(op *Op) string {
 	case op.Kind == OpCompare && !holds(a.Compare):
 		return "Compare has " + misfit(a.Compare)
 	}
+	if len(op.Remotes) > 0 {
+		return op.wrongRemotes(uint64(count)*uint64(size), uint64(size))
+	}
 	return op.Remote.wrong(uint64(count) * uint64(size))
 }
 

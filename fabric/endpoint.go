@@ -45,7 +45,7 @@ type Endpoint struct {
 	connection      connection
 	groups          []*Group
 	multicast       []Address // of the groups that it has joined
-	joins           int // of groups, ever
+	joins           int       // of groups, ever
 	neighbour       neighbour
 	abandoned       bool              // its operations were given up
 	severed         bool              // closed in libfabric only

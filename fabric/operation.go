@@ -187,9 +187,10 @@ type Op struct {
 	Claimed Token
 	// Remote is where reads, writes and atomic operations find the peer's memory.
 	Remote Remote
-	// Remotes is several pieces of it in place of Remote, for OpRead and OpWrite:
-	// together as long as the operation's memory here, which they are read into
-	// or written from one after the other. A provider takes a few
+	// Remotes is several pieces of it in place of Remote, where the operation is not injected:
+	// together as long as the operation's memory here, which they are read into,
+	// written from or combined with one after the other, each of whole values for an atomic
+	// operation. A provider takes a few
 	// (SendAttributes.RemoteVectors), weft eight at most; more are ErrInvalid.
 	Remotes []RemotePart
 	// Vector is several buffers in place of Buf, with their Descriptors if the
@@ -276,14 +277,14 @@ func (op *Op) wrong() string {
 		return "a MultiReceive has one buffer, Buf, with room for messages"
 	case k.receive && op.Flags&(Peek|Claim|Discard) == Discard:
 		return "Discard is of a message that is peeked at or claimed, and goes with Peek or Claim"
-	case k.atomic && len(op.Remotes) == 0:
+	case k.atomic:
 		return op.Atomic.wrong(op)
 	}
 	switch {
 	case !k.remote:
 		return ""
 	case len(op.Remotes) > 0:
-		return op.wrongRemotes()
+		return op.wrongRemotes(uint64(op.length()), 1)
 	}
 	return op.Remote.wrong(uint64(op.length()))
 }

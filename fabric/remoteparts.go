@@ -8,18 +8,17 @@ import (
 	"github.com/weft-go/weft/cgo"
 )
 
-// wrongRemotes says what is wrong with the pieces of remote memory of an operation,
-// or "".
-func (op *Op) wrongRemotes() string {
+// wrongRemotes says what is wrong with the pieces of remote memory of an operation with so many
+// bytes here, in values of a size, or "".
+func (op *Op) wrongRemotes(here, size uint64) string {
 	switch {
-	case op.Kind != OpRead && op.Kind != OpWrite:
-		return "only reads and writes have several pieces of remote memory"
+	case kinds[op.Kind].inject:
+		return "an injected operation has one piece of remote memory"
 	case op.Remote != Remote{}:
 		return "an operation has either Remote or Remotes"
 	case len(op.Remotes) > cgo.MaxVectors:
 		return "an operation has at most " + strconv.Itoa(cgo.MaxVectors) + " pieces of remote memory, not " + strconv.Itoa(len(op.Remotes))
 	}
-	here := uint64(op.length())
 	var there, over uint64
 	for i := range op.Remotes {
 		var carry uint64
@@ -30,6 +29,10 @@ func (op *Op) wrongRemotes() string {
 		return "the remote memory of an operation is as long as that here, " + strconv.FormatUint(here, 10) + " bytes"
 	}
 	for _, r := range op.Remotes {
+		if r.Len%size != 0 {
+			return strconv.FormatUint(r.Len, 10) + " bytes of remote memory are no whole number of values of " +
+				strconv.FormatUint(size, 10) + " bytes"
+		}
 		if why := r.wrong(r.Len); why != "" {
 			return why
 		}

@@ -146,6 +146,9 @@ func (d *Domain) extend(op *Op, c *cgo.Op, x *cgo.Extra) (state descriptorState)
 		for i := range op.Vector {
 			x.Vector[i].Len /= uint64(a.Type.Size())
 		}
+		for i := range op.Remotes {
+			x.Remote[i].Len /= uint64(a.Type.Size())
+		}
 		x.Datatype, x.Atomic = a.Type.native(), a.Operation.native()
 		x.Compare, x.Result = address(a.Compare), address(a.Result)
 		state = max(state, d.descriptors.translate(&x.CompareDescriptor, a.CompareDescriptor),

@@ -23,6 +23,7 @@ var atomicCases = []named{
 	{"complex64", func(t *trial) { everyOperation(t, arithmetic[complex64](), equality[complex64]()) }},
 	{"complex128", func(t *trial) { everyOperation(t, arithmetic[complex128](), equality[complex128]()) }},
 	{"other types", wideTypes},
+	{"several pieces", severalAtomicPieces},
 	{"not supported", lackingAtomics},
 }
 
