@@ -50,6 +50,14 @@ static int fill(const struct weft_hints *h, struct fi_info *hints)
 	domain->cq_data_size = h->cq_data_size;
 	domain->mr_iov_limit = h->mr_iov_limit;
 	domain->max_err_data = h->max_err_data;
+	domain->ep_cnt = h->ep_cnt;
+	domain->cq_cnt = h->cq_cnt;
+	domain->cntr_cnt = h->cntr_cnt;
+	domain->mr_cnt = h->mr_cnt;
+	domain->max_ep_tx_ctx = h->max_ep_tx_ctx;
+	domain->max_ep_rx_ctx = h->max_ep_rx_ctx;
+	domain->max_ep_stx_ctx = h->max_ep_stx_ctx;
+	domain->max_ep_srx_ctx = h->max_ep_srx_ctx;
 	domain->caps = h->domain_caps;
 	domain->tclass = h->tclass;
 	tx->caps = h->tx_caps;

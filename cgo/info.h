@@ -59,6 +59,8 @@ struct weft_hints {
 	uint64_t tx_contexts, rx_contexts;
 	uint64_t mr_key_size, cq_data_size;
 	uint64_t mr_iov_limit, max_err_data;
+	uint64_t ep_cnt, cq_cnt, cntr_cnt, mr_cnt;
+	uint64_t max_ep_tx_ctx, max_ep_rx_ctx, max_ep_stx_ctx, max_ep_srx_ctx;
 	const char *provider;
 	const char *fabric;
 	const char *domain;

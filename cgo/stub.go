@@ -286,6 +286,14 @@ type Hints struct {
 	ImmediateSize      uint64
 	RegionVectors      uint64
 	MaxErrorData       uint64
+	Endpoints          uint64
+	Queues             uint64
+	Counters           uint64
+	Regions            uint64
+	EndpointTx         uint64
+	EndpointRx         uint64
+	SharedTx           uint64
+	SharedRx           uint64
 	Provider           string
 	Fabric             string
 	Domain             string

@@ -101,6 +101,13 @@ type Hints struct {
 	// RegionVectors is how many buffers a registration has, MaxErrorData how
 	// many bytes the provider adds to an error.
 	RegionVectors, MaxErrorData uint64
+	// Endpoints, CompletionQueues, Counters and Regions are how many of each the domain
+	// must have room for, EndpointSendContexts and EndpointReceiveContexts how many contexts
+	// one scalable endpoint, SharedSends and SharedReceives how many endpoints share a
+	// context: what Limits says of an Info.
+	Endpoints, CompletionQueues, Counters, Regions uint64
+	EndpointSendContexts, EndpointReceiveContexts  uint64
+	SharedSends, SharedReceives                    uint64
 	// AuthorizationKey admits to a closed group of endpoints. Its format is the
 	// provider's.
 	AuthorizationKey []byte
@@ -193,6 +200,14 @@ func (h *Hints) format() AddressFormat {
 	return h.AddressFormat
 }
 
+// fits says that a domain holds as much as is asked for, which few providers look at.
+func (h *Hints) fits(l Limits) bool {
+	return h.Endpoints <= l.Endpoints && h.CompletionQueues <= l.CompletionQueues && h.Counters <= l.Counters &&
+		(h.Regions <= l.Regions || l.Regions == 0) &&
+		h.EndpointSendContexts <= l.EndpointSendContexts && h.EndpointReceiveContexts <= l.EndpointReceiveContexts &&
+		h.SharedSends <= l.SharedSends && h.SharedReceives <= l.SharedReceives
+}
+
 // hasZero says that C would take a text for a shorter one.
 func hasZero(texts ...string) bool {
 	for _, text := range texts {
@@ -225,6 +240,9 @@ func (h *Hints) raw() cgo.Hints {
 		TxContexts:  h.SendContexts, RxContexts: h.ReceiveContexts,
 		KeySize: h.KeySize, ImmediateSize: h.ImmediateSize,
 		RegionVectors: h.RegionVectors, MaxErrorData: h.MaxErrorData,
+		Endpoints: h.Endpoints, Queues: h.CompletionQueues, Counters: h.Counters, Regions: h.Regions,
+		EndpointTx: h.EndpointSendContexts, EndpointRx: h.EndpointReceiveContexts,
+		SharedTx: h.SharedSends, SharedRx: h.SharedReceives,
 		Provider: strings.TrimSuffix(h.Provider, ";"), Fabric: h.Fabric, Domain: h.Domain, AuthKey: h.AuthorizationKey,
 		Service: h.Service,
 	}

@@ -22,6 +22,8 @@ var rawNames = map[string]string{
 	"SendVectors": "TxVectors", "ReceiveVectors": "RxVectors", "RemoteVectors": "RMAVectors",
 	"SendContexts": "TxContexts", "ReceiveContexts": "RxContexts", "AuthorizationKey": "AuthKey",
 	"ReadAfterWrite": "MaxOrderRAW", "WriteAfterRead": "MaxOrderWAR", "WriteAfterWrite": "MaxOrderWAW",
+	"CompletionQueues": "Queues", "EndpointSendContexts": "EndpointTx", "EndpointReceiveContexts": "EndpointRx",
+	"SharedSends": "SharedTx", "SharedReceives": "SharedRx",
 }
 
 // Every hint that has a value, of its own, is found under its name in libfabric's

@@ -126,7 +126,7 @@ func Discover(h Hints) ([]*Info, error) {
 			continue
 		}
 		// Utility layers do not look at the names.
-		if (h.Fabric == "" || i.Fabric() == h.Fabric) && (h.Domain == "" || i.Domain() == h.Domain) {
+		if h.fits(i.Limits()) && (h.Fabric == "" || i.Fabric() == h.Fabric) && (h.Domain == "" || i.Domain() == h.Domain) {
 			infos = append(infos, i)
 		}
 	}
