@@ -1,6 +1,7 @@
 //go:build linux
 
 #include "eventbound.h"
+#include "counted.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -49,7 +50,7 @@ static ssize_t write_if_few(struct fid_eq *eq, uint32_t event, const void *buf,
 int weft_eq_bound(struct fid_eq *eq, uint64_t most)
 {
 	size_t size = eq->ops->size;
-	struct bound *b = calloc(1, sizeof *b + size);
+	struct bound *b = weft_take(WEFT_FOR_EVENTS, sizeof *b + size);
 
 	if (!b)
 		return -FI_ENOMEM;
@@ -88,6 +89,6 @@ int weft_eq_close(struct fid_eq *eq)
 	int ret = fi_close(&eq->fid);
 
 	if (!ret)
-		free(b);
+		weft_give(WEFT_FOR_EVENTS, b);
 	return ret;
 }

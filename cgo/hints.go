@@ -35,9 +35,10 @@ type Hints struct {
 	TxContexts, RxContexts               uint64
 	KeySize, ImmediateSize               uint64
 	RegionVectors, MaxErrorData          uint64
-	Endpoints, Queues, Counters, Regions uint64
-	EndpointTx, EndpointRx               uint64
-	SharedTx, SharedRx                   uint64
+	MaxQueues, MaxEndpoints              uint64
+	MaxCounters, MaxRegions              uint64
+	MaxEndpointTx, MaxEndpointRx         uint64
+	MaxSharedTx, MaxSharedRx             uint64
 	Provider, Fabric, Domain             string
 	Source, Destination                  []byte
 	AuthKey                              []byte
@@ -133,10 +134,10 @@ func (h *Hints) fill(c *C.struct_weft_hints) {
 	c.tx_contexts, c.rx_contexts = C.uint64_t(h.TxContexts), C.uint64_t(h.RxContexts)
 	c.mr_key_size, c.cq_data_size = C.uint64_t(h.KeySize), C.uint64_t(h.ImmediateSize)
 	c.mr_iov_limit, c.max_err_data = C.uint64_t(h.RegionVectors), C.uint64_t(h.MaxErrorData)
-	c.ep_cnt, c.cq_cnt = C.uint64_t(h.Endpoints), C.uint64_t(h.Queues)
-	c.cntr_cnt, c.mr_cnt = C.uint64_t(h.Counters), C.uint64_t(h.Regions)
-	c.max_ep_tx_ctx, c.max_ep_rx_ctx = C.uint64_t(h.EndpointTx), C.uint64_t(h.EndpointRx)
-	c.max_ep_stx_ctx, c.max_ep_srx_ctx = C.uint64_t(h.SharedTx), C.uint64_t(h.SharedRx)
+	c.ep_cnt, c.cq_cnt = C.uint64_t(h.MaxEndpoints), C.uint64_t(h.MaxQueues)
+	c.cntr_cnt, c.mr_cnt = C.uint64_t(h.MaxCounters), C.uint64_t(h.MaxRegions)
+	c.max_ep_tx_ctx, c.max_ep_rx_ctx = C.uint64_t(h.MaxEndpointTx), C.uint64_t(h.MaxEndpointRx)
+	c.max_ep_stx_ctx, c.max_ep_srx_ctx = C.uint64_t(h.MaxSharedTx), C.uint64_t(h.MaxSharedRx)
 	c.provider, c.fabric, c.domain = cString(h.Provider), cString(h.Fabric), cString(h.Domain)
 	c.source, c.source_size = cBytes(h.Source)
 	c.destination, c.destination_size = cBytes(h.Destination)

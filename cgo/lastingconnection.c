@@ -1,6 +1,7 @@
 //go:build linux
 
 #include "lastingconnection.h"
+#include "counted.h"
 #include "fetch.h"
 
 #include <pthread.h>
@@ -53,6 +54,7 @@ static int close_own(struct fid *fid)
 		__atomic_store_n(&l->own, own, __ATOMIC_RELEASE);
 	if (ret || !own)
 		return ret;
+	weft_keep(WEFT_FOR_CONNECTIONS, l);
 	pthread_mutex_lock(&lock);
 	tdelete(l, &living, by_place);
 	*newest = l;
@@ -366,7 +368,7 @@ static struct fi_ops_rma accesses = {
 
 int weft_lasting_connection(struct fid_ep **connection, uint64_t number)
 {
-	struct lasting *l = calloc(1, sizeof *l);
+	struct lasting *l = weft_take(WEFT_FOR_CONNECTIONS, sizeof *l);
 	void *found;
 
 	if (!l)
@@ -384,7 +386,7 @@ int weft_lasting_connection(struct fid_ep **connection, uint64_t number)
 	found = tsearch(l, &living, by_place);
 	pthread_mutex_unlock(&lock);
 	if (!found) {
-		free(l);
+		weft_give(WEFT_FOR_CONNECTIONS, l);
 		return -FI_ENOMEM;
 	}
 	*connection = &l->ep;

@@ -4,6 +4,7 @@ package cgo
 
 /*
 #include <stdlib.h>
+#include "counted.h"
 #include "shim.h"
 */
 import "C"
@@ -24,4 +25,12 @@ func release(p Purpose, m unsafe.Pointer, count int, size uintptr) {
 		C.free(m)
 		inUse[p].Add(-int64(count) * int64(size))
 	}
+}
+
+// takenInC is how much C itself has taken for a purpose.
+func takenInC(p Purpose) int64 {
+	if p < firstInC {
+		return 0
+	}
+	return int64(C.weft_taken(C.enum_weft_purpose(p - firstInC)))
 }

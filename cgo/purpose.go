@@ -10,10 +10,18 @@ const (
 	PurposeSlots    Purpose = iota // contexts of operations in flight
 	PurposeTurns                   // operations and completions on their way across
 	PurposeDeferred                // operations that wait for a counter
+	PurposeEvents                  // event queues of which few errors are kept
+	PurposeAccesses                // what peers may reach, and ask for
+	PurposeHost                    // operations of efa within a host
+	PurposeConnections             // connections that ofi_rxm has
 	purposes
+
+	firstInC = PurposeEvents // of those that C counts
 )
 
-func (p Purpose) String() string { return [...]string{"slots", "turns", "deferred work"}[p] }
+func (p Purpose) String() string { return [...]string{
+	"slots", "turns", "deferred work", "event queues", "accesses of peers", "operations within the host", "connections",
+}[p] }
 
 var inUse [purposes]atomic.Int64
 
@@ -21,7 +29,7 @@ var inUse [purposes]atomic.Int64
 func MemoryInUse() map[Purpose]int64 {
 	m := make(map[Purpose]int64)
 	for p := range purposes {
-		if n := inUse[p].Load(); n != 0 {
+		if n := inUse[p].Load() + takenInC(p); n != 0 {
 			m[p] = n
 		}
 	}

@@ -2,6 +2,7 @@
 
 #define _GNU_SOURCE
 #include "reach.h"
+#include "counted.h"
 
 #include <pthread.h>
 #include <search.h>
@@ -37,13 +38,13 @@ static void free_chain(void *chain)
 
 	while ((r = chain)) {
 		chain = r->same;
-		free(r);
+		weft_give(WEFT_FOR_ACCESSES, r);
 	}
 }
 
 struct weft_reach *weft_reach_new(void)
 {
-	struct weft_reach *r = calloc(1, sizeof *r);
+	struct weft_reach *r = weft_take(WEFT_FOR_ACCESSES, sizeof *r);
 
 	if (r)
 		pthread_rwlock_init(&r->lock, NULL);
@@ -54,13 +55,13 @@ void weft_reach_free(struct weft_reach *r)
 {
 	tdestroy(r->regions, free_chain);
 	pthread_rwlock_destroy(&r->lock);
-	free(r);
+	weft_give(WEFT_FOR_ACCESSES, r);
 }
 
 int weft_reach_add(struct weft_reach *r, uint64_t key, uint64_t base, uint64_t length,
 		   uint64_t access)
 {
-	struct region *region = calloc(1, sizeof *region), **found;
+	struct region *region = weft_take(WEFT_FOR_ACCESSES, sizeof *region), **found;
 
 	if (!region)
 		return -FI_ENOMEM;
@@ -73,7 +74,7 @@ int weft_reach_add(struct weft_reach *r, uint64_t key, uint64_t base, uint64_t l
 	}
 	pthread_rwlock_unlock(&r->lock);
 	if (!found)
-		free(region);
+		weft_give(WEFT_FOR_ACCESSES, region);
 	return found ? 0 : -FI_ENOMEM;
 }
 
@@ -97,7 +98,7 @@ int weft_reach_remove(struct weft_reach *r, uint64_t key, uint64_t base, uint64_
 		break;
 	}
 	pthread_rwlock_unlock(&r->lock);
-	free(region);
+	weft_give(WEFT_FOR_ACCESSES, region);
 	return begun;
 }
 

@@ -2,6 +2,7 @@
 
 #define _GNU_SOURCE
 #include "reach.h"
+#include "counted.h"
 #include "innerendpoint.h"
 #include "mapped.h"
 #include "verbs.h"
@@ -169,7 +170,7 @@ static char *packet_of(struct watch *w, uint64_t number)
 		tdelete(&wanted, &w->elsewhere, by_number);
 	}
 	pthread_mutex_unlock(&w->lock);
-	free(r);
+	weft_give(WEFT_FOR_ACCESSES, r);
 	return (char *)(uintptr_t)packet;
 }
 
@@ -232,7 +233,7 @@ static void learn(struct watch *w, const struct verbs_recv *recv)
 		__atomic_store_n(&w->to_packet, is, __ATOMIC_RELAXED);
 		return;
 	}
-	r = malloc(sizeof *r);
+	r = weft_take(WEFT_FOR_ACCESSES, sizeof *r);
 	if (!r)
 		return;
 	*r = (struct receive){ recv->wr_id, packet };
@@ -241,7 +242,7 @@ static void learn(struct watch *w, const struct verbs_recv *recv)
 	if (!found || *found != r) {
 		if (found)
 			(*found)->packet = packet;
-		free(r);
+		weft_give(WEFT_FOR_ACCESSES, r);
 	}
 	__atomic_store_n(&w->some, 1, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&w->lock);
@@ -328,7 +329,7 @@ enum weft_guarded weft_reach_guard(struct weft_reach *r, struct fid *object)
 		post = q.context.post_recv;
 	// Another driver of devices has a function of its own.
 	found = found && (q.context.post_recv == post || q.context.post_recv == post_and_learn);
-	w = found ? calloc(1, sizeof *w) : NULL;
+	w = found ? weft_take(WEFT_FOR_ACCESSES, sizeof *w) : NULL;
 	if (w) {
 		w->reach = r;
 		w->object = object;
@@ -348,6 +349,11 @@ enum weft_guarded weft_reach_guard(struct weft_reach *r, struct fid *object)
 	}
 	pthread_mutex_unlock(&lock);
 	return w ? can(q.at->context) : WEFT_NO_QUEUE;
+}
+
+static void give_receive(void *receive)
+{
+	weft_give(WEFT_FOR_ACCESSES, receive);
 }
 
 int weft_reach_close(struct fid *object, enum weft_how how)
@@ -377,9 +383,9 @@ int weft_reach_close(struct fid *object, enum weft_how how)
 	while ((w = its)) {
 		its = w->following;
 		if (!ret) {
-			tdestroy(w->elsewhere, free);
+			tdestroy(w->elsewhere, give_receive);
 			pthread_mutex_destroy(&w->lock);
-			free(w);
+			weft_give(WEFT_FOR_ACCESSES, w);
 			continue;
 		}
 		pthread_mutex_lock(&lock);

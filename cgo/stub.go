@@ -286,14 +286,14 @@ type Hints struct {
 	ImmediateSize      uint64
 	RegionVectors      uint64
 	MaxErrorData       uint64
-	Endpoints          uint64
-	Queues             uint64
-	Counters           uint64
-	Regions            uint64
-	EndpointTx         uint64
-	EndpointRx         uint64
-	SharedTx           uint64
-	SharedRx           uint64
+	MaxQueues          uint64
+	MaxEndpoints       uint64
+	MaxCounters        uint64
+	MaxRegions         uint64
+	MaxEndpointTx      uint64
+	MaxEndpointRx      uint64
+	MaxSharedTx        uint64
+	MaxSharedRx        uint64
 	Provider           string
 	Fabric             string
 	Domain             string

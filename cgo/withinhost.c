@@ -1,6 +1,7 @@
 //go:build linux
 
 #include "withinhost.h"
+#include "counted.h"
 #include "innershm.h"
 #include "strangers.h"
 
@@ -423,7 +424,7 @@ static ssize_t read_error(struct fid_cq *cq, struct fi_cq_err_entry *buf, uint64
 
 static struct table *copy_of(struct within_host *w, void *own, size_t size)
 {
-	struct table *t = malloc(sizeof *t + size);
+	struct table *t = weft_take(WEFT_FOR_HOST, sizeof *t + size);
 
 	if (t) {
 		t->of = w;
@@ -435,11 +436,11 @@ static struct table *copy_of(struct within_host *w, void *own, size_t size)
 
 static void forget(struct within_host *w)
 {
-	free(w->msg);
-	free(w->rma);
-	free(w->cq);
+	weft_give(WEFT_FOR_HOST, w->msg);
+	weft_give(WEFT_FOR_HOST, w->rma);
+	weft_give(WEFT_FOR_HOST, w->cq);
 	pthread_mutex_destroy(&w->lock);
-	free(w);
+	weft_give(WEFT_FOR_HOST, w);
 }
 
 int weft_within_host(struct fid_ep *endpoint)
@@ -450,7 +451,7 @@ int weft_within_host(struct fid_ep *endpoint)
 
 	if (!shm)
 		return -FI_ENOSYS;
-	w = calloc(1, sizeof *w);
+	w = weft_take(WEFT_FOR_HOST, sizeof *w);
 	if (!w)
 		return -FI_ENOMEM;
 	pthread_mutex_init(&w->lock, NULL);

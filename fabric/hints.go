@@ -240,9 +240,9 @@ func (h *Hints) raw() cgo.Hints {
 		TxContexts:  h.SendContexts, RxContexts: h.ReceiveContexts,
 		KeySize: h.KeySize, ImmediateSize: h.ImmediateSize,
 		RegionVectors: h.RegionVectors, MaxErrorData: h.MaxErrorData,
-		Endpoints: h.Endpoints, Queues: h.CompletionQueues, Counters: h.Counters, Regions: h.Regions,
-		EndpointTx: h.EndpointSendContexts, EndpointRx: h.EndpointReceiveContexts,
-		SharedTx: h.SharedSends, SharedRx: h.SharedReceives,
+		MaxEndpoints: h.Endpoints, MaxQueues: h.CompletionQueues, MaxCounters: h.Counters, MaxRegions: h.Regions,
+		MaxEndpointTx: h.EndpointSendContexts, MaxEndpointRx: h.EndpointReceiveContexts,
+		MaxSharedTx: h.SharedSends, MaxSharedRx: h.SharedReceives,
 		Provider: strings.TrimSuffix(h.Provider, ";"), Fabric: h.Fabric, Domain: h.Domain, AuthKey: h.AuthorizationKey,
 		Service: h.Service,
 	}

@@ -22,8 +22,9 @@ var rawNames = map[string]string{
 	"SendVectors": "TxVectors", "ReceiveVectors": "RxVectors", "RemoteVectors": "RMAVectors",
 	"SendContexts": "TxContexts", "ReceiveContexts": "RxContexts", "AuthorizationKey": "AuthKey",
 	"ReadAfterWrite": "MaxOrderRAW", "WriteAfterRead": "MaxOrderWAR", "WriteAfterWrite": "MaxOrderWAW",
-	"CompletionQueues": "Queues", "EndpointSendContexts": "EndpointTx", "EndpointReceiveContexts": "EndpointRx",
-	"SharedSends": "SharedTx", "SharedReceives": "SharedRx",
+	"Endpoints": "MaxEndpoints", "CompletionQueues": "MaxQueues", "Counters": "MaxCounters", "Regions": "MaxRegions",
+	"EndpointSendContexts": "MaxEndpointTx", "EndpointReceiveContexts": "MaxEndpointRx",
+	"SharedSends": "MaxSharedTx", "SharedReceives": "MaxSharedRx",
 }
 
 // Every hint that has a value, of its own, is found under its name in libfabric's
