@@ -7,21 +7,23 @@ type Purpose int
 
 // The purposes that memory is counted by.
 const (
-	PurposeSlots    Purpose = iota // contexts of operations in flight
-	PurposeTurns                   // operations and completions on their way across
-	PurposeDeferred                // operations that wait for a counter
-	PurposeEvents                  // event queues of which few errors are kept
-	PurposeAccesses                // what peers may reach, and ask for
-	PurposeHost                    // operations of efa within a host
-	PurposeConnections             // connections that ofi_rxm has
+	PurposeSlots       Purpose = iota // contexts of operations in flight
+	PurposeTurns                      // operations and completions on their way across
+	PurposeDeferred                   // operations that wait for a counter
+	PurposeEvents                     // event queues of which few errors are kept
+	PurposeAccesses                   // what peers may reach, and ask for
+	PurposeHost                       // operations of efa within a host
+	PurposeConnections                // connections that ofi_rxm has
 	purposes
 
 	firstInC = PurposeEvents // of those that C counts
 )
 
-func (p Purpose) String() string { return [...]string{
-	"slots", "turns", "deferred work", "event queues", "accesses of peers", "operations within the host", "connections",
-}[p] }
+func (p Purpose) String() string {
+	return [...]string{
+		"slots", "turns", "deferred work", "event queues", "accesses of peers", "operations within the host", "connections",
+	}[p]
+}
 
 var inUse [purposes]atomic.Int64
 

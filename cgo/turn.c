@@ -243,7 +243,8 @@ static int fill_error(struct weft_turn *t, struct weft_completion *c)
 	c->tag = e.tag;
 	c->data = e.data;
 	c->source = FI_ADDR_NOTAVAIL;
-	c->olen = e.olen;
+	// sockets has it in an int.
+	c->olen = (int64_t)e.olen < 0 ? (uint32_t)e.olen : e.olen;
 	// shm reports negative codes.
 	c->err = e.err < 0 ? -e.err : e.err;
 	if (c->err == 0)

@@ -237,6 +237,7 @@ func build(t *testing.T, builder func(s *subjects)) *subjects {
 	s.argument(fabric.Sending)
 	s.argument(fabric.OpAtomic)
 	s.argument(fabric.OptionMinMultiReceive)
+	s.argument(uint64(1)) // byte of a buffer, which is the least
 	s.argument(fabric.OptionCUDAPermitted)
 	s.argument(fabric.Uint64)
 	s.argument(make([]byte, 16))

@@ -105,7 +105,7 @@ func (e *Endpoint) Info() *Info {
 // OpenEndpointFor makes an endpoint as the info describes it, where that is not
 // the info that the domain was opened with: one with shared contexts, or one of
 // another type that the domain has too. It can be used after EnableWith. ErrInvalid
-// says that there is no info.
+// says that there is no info, or that it has more contexts than an endpoint here.
 //
 // Implements: int fi_endpoint(...)
 func (d *Domain) OpenEndpointFor(i *Info) (*Endpoint, error) {
@@ -117,6 +117,9 @@ func (d *Domain) OpenEndpointFor(i *Info) (*Endpoint, error) {
 		return nil, err
 	}
 	if detail := i.wrong(d.provider); detail != "" {
+		return nil, d.invalid("fi_endpoint", detail)
+	}
+	if detail := i.tooManyContexts(false); detail != "" {
 		return nil, d.invalid("fi_endpoint", detail)
 	}
 	return d.openEndpoint(i)

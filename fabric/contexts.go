@@ -35,6 +35,18 @@ func (i *Info) WithContexts(send, receive uint64) (*Info, error) {
 	return other, nil
 }
 
+// tooManyContexts says that an endpoint would have more than there are, or "". One that is not
+// scalable has one of each, or shares it.
+func (i *Info) tooManyContexts(scalable bool) string {
+	limits := i.Limits()
+	within := func(n, most uint64) bool { return n <= most || !scalable && (n == 1 || n == SharedContext) }
+	if within(i.SendContexts(), limits.EndpointSendContexts) && within(i.ReceiveContexts(), limits.EndpointReceiveContexts) {
+		return ""
+	}
+	return "an endpoint here has up to " + strconv.FormatUint(limits.EndpointSendContexts, 10) + " send and " +
+		strconv.FormatUint(limits.EndpointReceiveContexts, 10) + " receive contexts"
+}
+
 // Context is one direction of an endpoint that consists of several
 // ([ScalableEndpoint]), or that several endpoints share ([SharedReceive]). Like an
 // [Endpoint] it may be used by one goroutine at a time, together with its
@@ -172,10 +184,8 @@ func (d *Domain) OpenScalableEndpoint(i *Info) (*ScalableEndpoint, error) {
 		// sockets makes one, which nobody could connect, and keeps its address vector.
 		return nil, &Error{Op: op, Provider: d.provider, Errno: Errno(syscall.ENOSYS), Detail: "endpoints of connections are not scalable here"}
 	}
-	limits := i.Limits()
-	if i.SendContexts() > limits.EndpointSendContexts || i.ReceiveContexts() > limits.EndpointReceiveContexts {
-		return nil, d.invalid(op, "an endpoint here has up to "+strconv.FormatUint(limits.EndpointSendContexts, 10)+" send and "+
-			strconv.FormatUint(limits.EndpointReceiveContexts, 10)+" receive contexts")
+	if detail := i.tooManyContexts(true); detail != "" {
+		return nil, d.invalid(op, detail)
 	}
 	raw, code := d.raw.OpenScalableEndpoint(i.raw)
 	if code != 0 {

@@ -148,7 +148,9 @@ func TestHintsThatCannotBeRight(t *testing.T) {
 	_, err = fabric.Discover(fabric.Hints{AuthorizationKey: make([]byte, 5000)})
 	require.ErrorIs(t, err, fabric.ErrInvalid)
 	for _, h := range []fabric.Hints{
-		{ReceiveFlags: fabric.MultiReceive}, {ReceiveFlags: fabric.DeliveryComplete}, {SendFlags: fabric.ToMulticast},
+		{ReceiveFlags: fabric.MultiReceive},
+		{ReceiveFlags: fabric.DeliveryComplete},
+		{SendFlags: fabric.ToMulticast},
 		{SendFlags: fabric.DeliveryComplete | fabric.Immediate},
 	} {
 		_, err = fabric.Discover(h)
@@ -260,4 +262,19 @@ func TestInfoOfAnotherProvider(t *testing.T) {
 			}
 		})
 	}
+}
+
+// An info with more contexts than an endpoint has is refused where it is used.
+func TestTooManyContexts(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		a, _ := stations(t, provider, fabric.Messages)
+		for _, n := range [][2]uint64{{1 << 40, 1}, {1, 1 << 40}, {a.info.Limits().EndpointSendContexts + 2, 1}} {
+			many, err := a.info.WithContexts(n[0], n[1])
+			require.NoError(t, err)
+			_, err = a.domain.OpenEndpointFor(many)
+			require.ErrorIs(t, err, fabric.ErrInvalid)
+			_, err = a.domain.OpenScalableEndpoint(many)
+			require.ErrorIs(t, err, fabric.ErrInvalid)
+		}
+	})
 }

@@ -14,7 +14,7 @@ type SizeOption int
 // libfabric 1.22 and later; where they are set, it is before Enable, to a
 // smaller number.
 const (
-	// OptionMinMultiReceive is how many bytes a MultiReceive buffer must have
+	// OptionMinMultiReceive is how many bytes, on sockets 1 at least, a MultiReceive buffer must have
 	// left to stay posted (FI_OPT_MIN_MULTI_RECV). Set it before posting one;
 	// efa of libfabric 2 looks at it in Enable only.
 	OptionMinMultiReceive SizeOption = SizeOption(cgo.OptMinMultiReceive)
@@ -221,6 +221,9 @@ func setOption[T any](e *Endpoint, o cgo.Option, set func(cgo.Endpoint, cgo.Opti
 	wrong := wrongOption[T](o)
 	if n, ok := any(value).(uint64); ok && o == cgo.OptEFARetryReceiver && n > RetryForever {
 		wrong = "efa's device tries 0 to 7 times, and 7 means for ever"
+	}
+	if n, ok := any(value).(uint64); ok && o == cgo.OptMinMultiReceive && n == 0 && core(e.provider) == "sockets" {
+		wrong = "a buffer of 0 bytes would go on taking messages here, which are lost: 1 is the least"
 	}
 	return e.option("fi_setopt of ", o, wrong, func() cgo.Code { return set(e.raw, o, value) })
 }

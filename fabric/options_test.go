@@ -226,6 +226,10 @@ func TestOptionOfAnotherType(t *testing.T) {
 			require.ErrorIs(t, err, fabric.ErrInvalid, o.String())
 			require.ErrorIs(t, e.SetBoolOption(fabric.BoolOption(o), true), fabric.ErrInvalid, o.String())
 		}
+		if provider == "sockets" {
+			require.ErrorIs(t, e.SetSizeOption(fabric.OptionMinMultiReceive, 0), fabric.ErrInvalid)
+			require.NoError(t, e.SetSizeOption(fabric.OptionMinMultiReceive, 1))
+		}
 		for _, n := range []uint64{8, 1 << 20, 1 << 63} {
 			require.ErrorIs(t, e.SetSizeOption(fabric.OptionEFARetries, n), fabric.ErrInvalid)
 		}

@@ -23,8 +23,10 @@ func opsOf(queues ...*CompletionQueue) int {
 
 // Turn tries to post every operation of posts, in order, and then reads up to
 // len(completions) completions of the endpoint's queue, in one crossing into C,
-// or in two if it has two queues. It does not block, and does not allocate, but
-// for errors.
+// or in two if it has two queues. It does not allocate, but for errors, and does not block, but
+// on sockets: the first operation for a peer connects to it, and if its host does not answer, waits
+// until libfabric gives up (FI_SOCKETS_CONN_TIMEOUT, FI_SOCKETS_MAX_CONN_RETRY), as Close does
+// meanwhile.
 //
 // It sets Result, and where it applies Token and Err, of each operation. After
 // one that was refused the later ones of the same peer and direction are refused
@@ -44,11 +46,16 @@ func opsOf(queues ...*CompletionQueue) int {
 // goroutine (both ErrInvalid; of the latter not each is found), all of posts have
 // Failed with it.
 //
-// Implements: ssize_t fi_send(...), fi_recv(...), fi_inject(...), fi_tsend(...), fi_trecv(...), fi_tinject(...)
+// Several buffers (Op.Vector) go by the calls that end with v, an Immediate by those with data, and
+// flags, or pieces of remote memory, by those with msg.
 //
-// Implements: ssize_t fi_read(...), fi_write(...), fi_inject_write(...)
+// Implements: ssize_t fi_send(...), fi_sendv(...), fi_sendmsg(...), fi_senddata(...), fi_inject(...), fi_injectdata(...), fi_recv(...), fi_recvv(...), fi_recvmsg(...)
 //
-// Implements: ssize_t fi_atomic(...), fi_inject_atomic(...), fi_fetch_atomic(...), fi_compare_atomic(...)
+// Implements: ssize_t fi_tsend(...), fi_tsendv(...), fi_tsendmsg(...), fi_tsenddata(...), fi_tinject(...), fi_tinjectdata(...), fi_trecv(...), fi_trecvv(...), fi_trecvmsg(...)
+//
+// Implements: ssize_t fi_read(...), fi_readv(...), fi_readmsg(...), fi_write(...), fi_writev(...), fi_writemsg(...), fi_writedata(...), fi_inject_write(...), fi_inject_writedata(...)
+//
+// Implements: ssize_t fi_atomic(...), fi_atomicv(...), fi_atomicmsg(...), fi_inject_atomic(...), fi_fetch_atomic(...), fi_fetch_atomicv(...), fi_fetch_atomicmsg(...), fi_compare_atomic(...), fi_compare_atomicv(...), fi_compare_atomicmsg(...)
 //
 // Implements: ssize_t fi_cq_read(...), fi_cq_readfrom(...), fi_cq_readerr(...)
 func (e *Endpoint) Turn(posts []Op, completions []Completion, spins int) (reaped int, err error) {
