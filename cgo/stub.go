@@ -839,6 +839,14 @@ func (*Turn) ErrorText(*Completion) string                            { return "
 func (*Turn) ErrorData(*Completion) []byte                            { return nil }
 func NewTurn(Endpoint, CompletionQueue, int, int, bool) (*Turn, bool) { return nil, false }
 
+// Of underway.go.
+
+type UnderWay struct {
+}
+
+func (*UnderWay) Refers([]uintptr, []uint8) bool { return false }
+func UnderWayOf(Endpoint) *UnderWay              { return nil }
+
 // Of unreceived.go.
 
 type Unreceived struct {

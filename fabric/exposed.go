@@ -41,6 +41,7 @@ func guardReach(e *Endpoint, queues ...*CompletionQueue) {
 	if r == (cgo.Reach{}) || e.Info().Endpoint() != ReliableDatagram {
 		return
 	}
+	e.domain.lingering.watch(e)
 	// Who has the device's queue differs between versions of libfabric.
 	for _, q := range queues {
 		if q != nil {
@@ -91,27 +92,93 @@ func (r *Region) closeExposed() (code cgo.Code, lingers bool) {
 
 // lingering are regions that are closed, and that libfabric has all the same.
 type lingering struct {
-	mu    sync.Mutex
-	list  []*Region
-	bytes uint64
+	mu        sync.Mutex
+	list      []*Region // the oldest first
+	bytes     uint64
+	endpoints map[*Endpoint]*cgo.UnderWay
+	// enough and enoughBytes are how many there are before it is looked which are in use.
+	enough      int
+	enoughBytes uint64
 }
 
-// mostLingering and mostLingeringBytes bound them, but for the last. A peer that takes longer for
-// an access than so many others take that come after it can still end the process.
+// mostLingering and mostLingeringBytes bound those that no access goes on in, as far as that was
+// looked at, but for the last.
 const (
 	mostLingering      = 1024
 	mostLingeringBytes = 256 << 20
 )
+
+// watch is for an endpoint that is about to be enabled.
+func (l *lingering) watch(e *Endpoint) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.endpoints == nil {
+		l.endpoints = make(map[*Endpoint]*cgo.UnderWay)
+	}
+	l.endpoints[e] = cgo.UnderWayOf(e.raw)
+}
+
+// forget is for an endpoint that libfabric is to close. If it does not, again is called.
+func (l *lingering) forget(e *Endpoint) (again func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	u, watched := l.endpoints[e]
+	delete(l.endpoints, e)
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if watched {
+			l.endpoints[e] = u
+		}
+	}
+}
 
 func (l *lingering) add(r *Region) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.list = append(l.list, r)
 	l.bytes += r.length
-	for len(l.list) > 1 && (len(l.list) > mostLingering || l.bytes > mostLingeringBytes) {
-		l.bytes -= l.list[0].length
-		l.list[0].endLingering()
-		l.list = slices.Delete(l.list, 0, 1)
+	if len(l.list) > max(l.enough, mostLingering) || l.bytes > max(l.enoughBytes, mostLingeringBytes) {
+		l.thin()
+		// As many again may come before the next look.
+		l.enough, l.enoughBytes = len(l.list)+mostLingering/4, l.bytes+mostLingeringBytes/4
+	}
+}
+
+// thin ends the oldest that no access of a peer goes on in, until three quarters are left of what
+// may be. Atomic operations that wait for a message that is late are not seen: the message would
+// have to be later than all that has come since.
+func (l *lingering) thin() {
+	used := l.inUse()
+	var kept []*Region
+	for i, r := range l.list {
+		over := len(kept)+len(l.list)-i > mostLingering*3/4 || l.bytes > mostLingeringBytes*3/4
+		if i == len(l.list)-1 || !over || used(r) {
+			kept = append(kept, r)
+			continue
+		}
+		l.bytes -= r.length
+		r.endLingering()
+	}
+	l.list = kept
+}
+
+// inUse looks at all endpoints, and returns whether an access goes on in a region.
+func (l *lingering) inUse() func(*Region) bool {
+	descriptors := make([]uintptr, 0, len(l.list))
+	for _, r := range l.list {
+		descriptors = append(descriptors, r.raw.Descriptor())
+	}
+	slices.Sort(descriptors)
+	found := make([]uint8, len(descriptors))
+	for _, u := range l.endpoints {
+		if !u.Refers(descriptors, found) {
+			return func(*Region) bool { return true }
+		}
+	}
+	return func(r *Region) bool {
+		i, _ := slices.BinarySearch(descriptors, r.raw.Descriptor())
+		return found[i] != 0
 	}
 }
 

@@ -359,3 +359,74 @@ func TestRegionsOfOneKey(t *testing.T) {
 		}
 	})
 }
+
+// A peer may take longer for an access than many that come behind it, to regions that are closed:
+// the memory of its own, which is closed as well, is there until it is done.
+func TestRegionsClosedBehindSlowAccess(t *testing.T) {
+	onEFA(t, func(t *testing.T) {
+		for _, kind := range []fabric.OpKind{fabric.OpWrite, fabric.OpRead} {
+			t.Run(kind.String(), func(t *testing.T) {
+				const child = "WEFT_TEST_SLOW_ACCESS"
+				if os.Getenv(child) == "" {
+					command := testprocess.Command(t, os.Args[0], "-test.run=^TestRegionsClosedBehindSlowAccess$/^efa$/^"+kind.String()+"$", "-test.count=1", "-test.timeout=2m")
+					command.Env = append(os.Environ(), child+"=yes", "MALLOC_PERTURB_=165")
+					said, err := command.CombinedOutput()
+					require.NoError(t, err, "%s", said)
+					return
+				}
+				const long = 16 << 20
+				slow, target := stations(t, "efa", fabric.Messages|fabric.RemoteMemory|fabric.Atomics)
+				quick := openStation(t, target.fabric, target.domain, target.info)
+				quick.peer = quick.insert(t, target)
+				op := fabric.Op{Kind: kind, Peer: slow.peer, Buf: make([]byte, long)}
+				if !slow.asksPeer(t, &op) {
+					return
+				}
+				_ = slow.goesOn(t, target)
+				arena, err := fabric.NewArena(long)
+				require.NoError(t, err)
+				region, err := arena.Register(target.domain, fabric.RegionConfig{Access: fabric.AccessAll})
+				require.NoError(t, err)
+				memory := arena.Bytes()
+				for i := range memory {
+					memory[i], op.Buf[i] = byte(i/4096+1), byte(i/4096+2)
+				}
+				op.Remote, err = region.RemoteOf(memory)
+				require.NoError(t, err)
+				slow.must(t, target, op)
+				begun := func() bool {
+					if kind == fabric.OpRead {
+						return op.Buf[0] == 1
+					}
+					return memory[0] == 2
+				}
+				require.Eventually(t, func() bool {
+					if !begun() {
+						slow.turn(t, nil)
+						target.turn(t, nil)
+					}
+					return begun()
+				}, 30*time.Second, time.Microsecond)
+				require.Empty(t, slow.got, "it was over at once")
+
+				require.NoError(t, region.Close())
+				require.NoError(t, arena.Close())
+				sum := &fabric.Atomic{Type: fabric.Uint64, Operation: fabric.Sum, Result: make([]byte, 8)}
+				for range 6 {
+					other, err := fabric.NewArena(64 << 20)
+					require.NoError(t, err)
+					r, err := other.Register(target.domain, fabric.RegionConfig{Access: fabric.AccessAll})
+					require.NoError(t, err)
+					add := fabric.Op{Kind: fabric.OpFetch, Peer: quick.peer, Buf: make([]byte, 8), Atomic: sum}
+					add.Remote, err = r.RemoteOf(other.Bytes()[:8])
+					require.NoError(t, err)
+					quick.must(t, target, add)
+					require.NoError(t, quick.await(t, target).Err)
+					require.NoError(t, r.Close())
+					require.NoError(t, other.Close())
+				}
+				require.NoError(t, slow.await(t, target).Err)
+			})
+		}
+	})
+}

@@ -44,6 +44,7 @@ func stations(t *testing.T, provider string, caps fabric.Capabilities) (a, b *st
 // station is an endpoint with its queues.
 type station struct {
 	info   *fabric.Info
+	fabric *fabric.Fabric
 	domain *fabric.Domain
 	e      *fabric.Endpoint
 	q      *fabric.CompletionQueue
@@ -61,7 +62,7 @@ func openStation(t *testing.T, f *fabric.Fabric, d *fabric.Domain, info *fabric.
 // stationAt opens a station that shares a queue, unless it is nil.
 func stationAt(t *testing.T, f *fabric.Fabric, d *fabric.Domain, info *fabric.Info, q *fabric.CompletionQueue) *station {
 	t.Helper()
-	s := &station{info: info, domain: d, q: q, events: eventsOf(t, f)}
+	s := &station{info: info, fabric: f, domain: d, q: q, events: eventsOf(t, f)}
 	if q == nil {
 		s.q = queueOf(t, d, 512)
 	}

@@ -22,8 +22,11 @@ func (e *Endpoint) closeRaw() cgo.Code {
 		if e.hasInner() {
 			closes = func() cgo.Code { return e.raw.CloseInner(e.neighbour.stayed) }
 		}
+		again := e.domain.lingering.forget(e)
 		code := closes()
-		if code == 0 {
+		if code != 0 {
+			again()
+		} else {
 			open.closeLeft()
 			e.injected.close()
 			e.fetching.end()

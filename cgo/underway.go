@@ -1,0 +1,35 @@
+//go:build linux
+
+package cgo
+
+/*
+#include "underway.h"
+*/
+import "C"
+
+import "unsafe"
+
+// UnderWay is where an endpoint of efa has what is under way of accesses of peers. Any goroutine
+// may use it, as long as the endpoint is there.
+type UnderWay struct {
+	endpoint *C.struct_fid_ep
+	at       [C.WEFT_LISTS]C.uint32_t
+	lists    C.int
+}
+
+// UnderWayOf finds it in an endpoint that was not enabled yet.
+func UnderWayOf(e Endpoint) *UnderWay {
+	u := &UnderWay{endpoint: e.p}
+	u.lists = C.weft_lists(e.p, &u.at[0])
+	return u
+}
+
+// Refers notes in found, with 1, which of the regions something there refers to, or may, by their
+// descriptors, which are in ascending order. Whether it is known at all is what it returns.
+func (u *UnderWay) Refers(descriptors []uintptr, found []uint8) bool {
+	if len(descriptors) == 0 || u.lists == 0 {
+		return u.lists != 0
+	}
+	return C.weft_refers(u.endpoint, &u.at[0], u.lists, (*C.uintptr_t)(unsafe.Pointer(&descriptors[0])), C.int(len(descriptors)),
+		(*C.uint8_t)(&found[0])) == 0
+}
