@@ -32,7 +32,6 @@ type (
 	newcomers   struct{ names map[portAndHost]struct{} }
 	portAndHost struct{}
 	links       struct{}
-	unreceived  struct{ cgo.Unreceived }
 	arrivals    struct{}
 )
 
@@ -43,12 +42,10 @@ func (accepted) shutDown(func())                                {}
 func (accepted) closeLeft()                                     {}
 func isAt(socketName, []byte) bool                              { return false }
 
-func linksOf([]byte) *links          { return nil }
-func linksMade(func()) *links        { return nil }
-func (*links) cut() int              { return 0 }
-func (*links) finish(time.Time) bool { return false }
-
-func (unreceived) answered(*Endpoint) bool { return false }
+func linksOf([]byte) *links     { return nil }
+func linksMade(func()) *links   { return nil }
+func (*links) cut() int         { return 0 }
+func (*links) finish(time.Time) {}
 
 func arrivalsIn(_ *Endpoint, _ []*CompletionQueue, open func()) (a arrivals) {
 	open()

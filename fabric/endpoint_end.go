@@ -57,8 +57,7 @@ func (e *Endpoint) Cancel(token Token) error {
 // removed it, if it has sent that one nothing since, and nothing was in flight. One that shares
 // its queue also stays until the queue, or another endpoint of it, is closed, and those of two
 // domains that have to do with each other until one of the domains is closed. On sockets, one
-// with a shared receive context stays, with up to four descriptors and some 100 KB, until that is
-// closed, or another endpoint of it when the messages that came for it have been received.
+// with a shared receive context stays until that is closed or 32 others of it have been.
 //
 // Implements: int fi_close(...)
 func (e *Endpoint) Close() error {
@@ -68,7 +67,7 @@ func (e *Endpoint) Close() error {
 	if err := e.closeItself(); err != nil || e.shared == nil {
 		return err
 	}
-	return e.shared.endSharers(false)
+	return e.shared.endSharers(mostSharers)
 }
 
 func (e *Endpoint) closeItself() error {

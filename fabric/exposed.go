@@ -95,7 +95,7 @@ type lingering struct {
 	mu        sync.Mutex
 	list      []*Region // the oldest first
 	bytes     uint64
-	endpoints map[*Endpoint]*cgo.UnderWay
+	endpoints map[*Endpoint]*cgo.UnderWay // nil of one that is being closed
 	// enough and enoughBytes are how many there are before it is looked which are in use.
 	enough      int
 	enoughBytes uint64
@@ -118,16 +118,22 @@ func (l *lingering) watch(e *Endpoint) {
 	l.endpoints[e] = cgo.UnderWayOf(e.raw)
 }
 
-// forget is for an endpoint that libfabric is to close. If it does not, again is called.
-func (l *lingering) forget(e *Endpoint) (again func()) {
+// ends is for an endpoint that libfabric is to close, where accesses may go on meanwhile, and nobody
+// may look at it. Afterwards closed says whether it is.
+func (l *lingering) ends(e *Endpoint) (closed func(bool)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	u, watched := l.endpoints[e]
-	delete(l.endpoints, e)
-	return func() {
+	if !watched {
+		return func(bool) {}
+	}
+	l.endpoints[e] = nil
+	return func(is bool) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if watched {
+		if is {
+			delete(l.endpoints, e)
+		} else {
 			l.endpoints[e] = u
 		}
 	}
@@ -172,7 +178,7 @@ func (l *lingering) inUse() func(*Region) bool {
 	slices.Sort(descriptors)
 	found := make([]uint8, len(descriptors))
 	for _, u := range l.endpoints {
-		if !u.Refers(descriptors, found) {
+		if u == nil || !u.Refers(descriptors, found) {
 			return func(*Region) bool { return true }
 		}
 	}

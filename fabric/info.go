@@ -159,6 +159,11 @@ func (i *Info) settleFormat() string {
 			format = cgo.FormatIPv6
 		}
 	}
+	for _, address := range [][]byte{i.a.Source, i.a.Destination} {
+		if len(address) > 0 && wrongSocketAddress(format, address) != "" {
+			return "the source and the destination are addresses of different families"
+		}
+	}
 	if f := i.AddressFormat(); f == FormatUnspecified || f == FormatSocket {
 		i.raw.SetAddressFormat(format)
 		i.a.AddressFormat = format

@@ -30,60 +30,53 @@ const (
 	lookAgain          = 100 * time.Microsecond
 )
 
-// disconnect leaves nothing under way at an endpoint that is to be closed, and says whether its
-// connections were seen to end.
-func (e *Endpoint) disconnect() (ended bool) {
+// disconnect leaves nothing under way at an endpoint that is to be closed.
+func (e *Endpoint) disconnect() {
 	whole := e.connection.part == wholeEndpoint || e.connection.part == sharingReceive
 	if core(e.provider) != "sockets" || e.turn == nil || e.severed && !e.hungUp || !whole {
-		return false
+		return
 	}
-	found := false
-	if e.Info().Endpoint() != Connected {
-		found, ended = disconnectAll(e.raw)
-	}
-	if !found {
-		ended = e.hangUp()
+	if e.Info().Endpoint() == Connected || !disconnectAll(e.raw) {
+		e.hangUp()
 		// Without a probe, nothing else tells that the thread has seen it. What is not
 		// found ends by itself, or not.
 		e.drain(patienceWithPeers)
 	}
 	e.gather()
-	return ended
 }
 
 // hangUp ends the connections that came into the set that the endpoint was made with. What
 // the thread holds for them is in the receive context, which it forgets when an endpoint
-// with a context of its own is closed, and goes on with if the context is a shared one. It says whether they were seen to end.
-func (e *Endpoint) hangUp() (ended bool) {
-	return e.links != nil && e.links.cutAll(time.Now().Add(patienceWithAnswer))
+// with a context of its own is closed, and goes on with if the context is a shared one.
+func (e *Endpoint) hangUp() {
+	if e.links != nil {
+		e.links.cutAll(time.Now().Add(patienceWithAnswer))
+	}
 }
 
 // disconnectAll ends the connections of an endpoint that is to be closed, and has it
-// accept no more of them. It says whether they were found, and whether they were seen to end.
-func disconnectAll(raw cgo.Endpoint) (found, ended bool) {
+// accept no more of them. It says whether they were found.
+func disconnectAll(raw cgo.Endpoint) bool {
 	name, code := raw.Name()
 	if code != 0 {
-		return false, false
+		return false
 	}
 	l := linksOf(name)
 	stopListening(name)
 	if l == nil {
-		return false, false
+		return false
 	}
 	end := time.Now().Add(patienceWithThread)
-	ended = l.cutAll(end)
-	return true, l.finish(end) && ended
+	l.cutAll(end)
+	l.finish(end)
+	return true
 }
 
-// cutAll ends connections until libfabric has seen it, which it says, or the time is over.
-func (l *links) cutAll(end time.Time) bool {
-	for l.cut() > 0 {
-		if !time.Now().Before(end) {
-			return false
-		}
+// cutAll ends connections until libfabric has seen it, or the time is over.
+func (l *links) cutAll(end time.Time) {
+	for l.cut() > 0 && time.Now().Before(end) {
 		time.Sleep(lookAgain)
 	}
-	return true
 }
 
 // drain waits until the operations of an endpoint have ended, and says whether they have.
@@ -174,18 +167,16 @@ func (s *ScalableEndpoint) endOutlived() error {
 	return all
 }
 
-// outlivedByShared has an endpoint stay open inside for as long as the shared context that it
-// receives into has a whole message for it that nobody has received: a receive that finds it there
-// looks into the endpoint. So does one whose connections were not seen to end, until the context
-// is closed, or all, where it is not known what the context has.
+// mostSharers is how many endpoints a shared context has stay open inside. Each has up to four
+// descriptors and some 100 KB.
+const mostSharers = 32
+
+// outlivedByShared has an endpoint stay open inside until the shared context is closed that it
+// receives into, or mostSharers others have been. What came for it is in the context, whole or
+// in part, and says which endpoint it is of: a receive that finds it there looks into that.
 func (e *Endpoint) outlivedByShared(s *Endpoint) {
 	e.hold = func() bool {
-		e.parted = e.disconnect()
-		if answered := s.unreceivedKnown && s.unreceived.answered(e); !answered {
-			e.parted = false
-		} else if !e.parted {
-			e.parted = e.disconnect()
-		}
+		e.disconnect()
 		e.abandon()
 		s.mu.Lock()
 		s.sharers = append(s.sharers, e)
@@ -194,32 +185,29 @@ func (e *Endpoint) outlivedByShared(s *Endpoint) {
 	}
 }
 
-// endSharers ends endpoints that a shared context had stay open inside: all of them when it is
-// closed, which ends with the last, and otherwise those that it has nothing more of. One that
-// libfabric does not close is tried again.
-func (e *Endpoint) endSharers(all bool) error {
-	e.sharing.Lock()
-	defer e.sharing.Unlock()
-	e.mu.Lock()
-	sharers := e.sharers
-	e.sharers = nil
-	e.mu.Unlock()
-	var failed error
+// endSharers ends endpoints that a shared context had stay open inside, up to most, the oldest
+// first. The context, if it is closed, ends with the last of them. One that libfabric does not
+// close is tried again.
+func (e *Endpoint) endSharers(most int) error {
+	var all error
 	var left []*Endpoint
+	e.mu.Lock()
+	n := max(len(e.sharers)-most, 0)
+	sharers := e.sharers[:n:n]
+	e.sharers = e.sharers[n:]
+	e.mu.Unlock()
 	for _, s := range sharers {
-		if !all && (!s.parted || e.unreceived.Has(s.raw)) {
-			left = append(left, s)
-			continue
-		}
 		if err := s.releaseOutlived(); err != nil {
-			failed = errors.Join(failed, err)
+			all = errors.Join(all, err)
 			left = append(left, s)
 		}
 	}
-	e.mu.Lock()
-	e.sharers = append(left, e.sharers...)
-	e.mu.Unlock()
-	return failed
+	if len(left) > 0 {
+		e.mu.Lock()
+		e.sharers = append(left, e.sharers...)
+		e.mu.Unlock()
+	}
+	return all
 }
 
 func (e *Endpoint) releaseOutlived() error {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // checkMemory refuses the address of an endpoint on shm whose memory another user owns, or
@@ -31,7 +32,16 @@ func checkMemory(op, provider string, address []byte) error {
 		return nil
 	}
 	defer memory.Close()
-	if isForeign(memory) {
+	foreign := isForeign(memory)
+	// One that is being made has not all of its head.
+	for range 10 {
+		if !foreign {
+			break
+		}
+		time.Sleep(time.Millisecond)
+		foreign = isForeign(memory)
+	}
+	if foreign {
 		return &Error{Op: op, Provider: provider, Errno: errnoInvalid, Detail: "what is at the address is no endpoint's memory"}
 	}
 	return nil

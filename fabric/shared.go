@@ -102,7 +102,7 @@ func (s *SharedReceive) Close() error {
 	if err := s.part().Close(); err != nil {
 		return err
 	}
-	return s.part().endSharers(true)
+	return s.part().endSharers(0)
 }
 
 // OpenSharedReceive opens a receive context to be shared by endpoints of the
@@ -143,15 +143,9 @@ func (d *Domain) OpenSharedReceive(i *Info, q *CompletionQueue) (*SharedReceive,
 		raw.Close()
 		return nil, fail("turn", d.provider, int(syscall.ENOMEM))
 	}
-	var left unreceived
-	known := false
-	if core(d.provider) == "sockets" {
-		left.Unreceived, known = cgo.UnreceivedOf(raw)
-	}
 	c := newContext(raw, d, i, sharedReceive, "shared receive context", &d.handle)
 	c.endpoint.adopt(&q.handle)
 	c.endpoint.receive, c.endpoint.turn = q, turn
-	c.endpoint.unreceived, c.endpoint.unreceivedKnown = left, known
 	c.endpoint.wakes(q.wakeWaiters)
 	return &SharedReceive{*c}, nil
 }

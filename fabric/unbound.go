@@ -22,11 +22,10 @@ func (e *Endpoint) closeRaw() cgo.Code {
 		if e.hasInner() {
 			closes = func() cgo.Code { return e.raw.CloseInner(e.neighbour.stayed) }
 		}
-		again := e.domain.lingering.forget(e)
+		closed := e.domain.lingering.ends(e)
 		code := closes()
-		if code != 0 {
-			again()
-		} else {
+		closed(code == 0)
+		if code == 0 {
 			open.closeLeft()
 			e.injected.close()
 			e.fetching.end()

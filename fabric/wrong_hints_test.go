@@ -56,6 +56,25 @@ func TestAddressesWithoutFormat(t *testing.T) {
 	}
 }
 
+// Of two families, too.
+func TestAddressesOfTwoFamilies(t *testing.T) {
+	v4 := []byte{2, 0, 0, 0, 127, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0}
+	v6 := append([]byte{10, 0}, make([]byte, 26)...)
+	v6[23] = 1
+	for _, provider := range []string{"sockets", "tcp", "^shm", "^tcp,shm"} {
+		for _, h := range []fabric.Hints{{SourceAddress: v4, DestinationAddress: v6}, {SourceAddress: v6, DestinationAddress: v4}} {
+			h.Provider = provider
+			infos, err := fabric.Discover(h)
+			for _, i := range infos {
+				require.NotContains(t, []string{"sockets", "tcp", "tcp;ofi_rxm", "udp", "udp;ofi_rxd"}, i.Provider())
+			}
+			if len(infos) == 0 {
+				require.ErrorIs(t, err, fabric.ErrInvalid)
+			}
+		}
+	}
+}
+
 // What is no address of sockets has none of their providers found, whatever else is.
 func TestMisfitAddresses(t *testing.T) {
 	for _, length := range []int{2, 4, 16, 200} {
