@@ -261,6 +261,23 @@ func (l *links) isProbe(fd int) bool {
 	return false
 }
 
+// acceptNoMore has nobody else accepted at an address, and before that the thread of sockets that
+// accepts look at it no more. That it is shut down is an event for as long as it is there: the thread
+// would go round without a rest, and have one in its hands when fi_close frees what that is about.
+func acceptNoMore(name []byte) {
+	eachSocket(func(fd int) {
+		if at, listens := streamAt(fd, name); !at || !listens {
+			return
+		}
+		eachSocket(func(set int) {
+			if m, ok := members(set)[fd]; ok && m.owned && m.inode == inodeOf(fd) {
+				_ = unix.EpollCtl(set, unix.EPOLL_CTL_DEL, fd, nil)
+			}
+		})
+	})
+	stopListening(name)
+}
+
 // finish ends the probes, one after the other, until the time is over.
 func (l *links) finish(end time.Time) {
 	for i, p := range l.probes {

@@ -62,7 +62,7 @@ func disconnectAll(raw cgo.Endpoint) bool {
 		return false
 	}
 	l := linksOf(name)
-	stopListening(name)
+	acceptNoMore(name)
 	if l == nil {
 		return false
 	}
