@@ -845,7 +845,7 @@ type UnderWay struct {
 }
 
 func (*UnderWay) Refers([]uintptr, []uint8) bool { return false }
-func UnderWayOf(Endpoint) *UnderWay              { return nil }
+func UnderWayOf(Endpoint) (*UnderWay, bool)      { return nil, false }
 
 // Of values.go.
 

@@ -17,18 +17,19 @@ type UnderWay struct {
 	lists    C.int
 }
 
-// UnderWayOf finds it in an endpoint that was not enabled yet.
-func UnderWayOf(e Endpoint) *UnderWay {
-	u := &UnderWay{endpoint: e.p}
+// UnderWayOf finds it in an endpoint that was not enabled yet. It is not ok where libfabric has made
+// the endpoint in another way.
+func UnderWayOf(e Endpoint) (u *UnderWay, ok bool) {
+	u = &UnderWay{endpoint: e.p}
 	u.lists = C.weft_lists(e.p, &u.at[0])
-	return u
+	return u, u.lists != 0
 }
 
 // Refers notes in found, with 1, which of the regions something there refers to, or may, by their
 // descriptors, which are in ascending order. Whether it is known at all is what it returns.
 func (u *UnderWay) Refers(descriptors []uintptr, found []uint8) bool {
-	if len(descriptors) == 0 || u.lists == 0 {
-		return u.lists != 0
+	if len(descriptors) == 0 {
+		return true
 	}
 	return C.weft_refers(u.endpoint, &u.at[0], u.lists, (*C.uintptr_t)(unsafe.Pointer(&descriptors[0])), C.int(len(descriptors)),
 		(*C.uint8_t)(&found[0])) == 0

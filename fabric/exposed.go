@@ -108,14 +108,19 @@ const (
 	mostLingeringBytes = 256 << 20
 )
 
-// watch is for an endpoint that is about to be enabled.
+// watch is for an endpoint that is about to be enabled. Of one that is made in another way than those
+// of the versions that are known, nothing can be seen.
 func (l *lingering) watch(e *Endpoint) {
+	u, known := cgo.UnderWayOf(e.raw)
+	if !known {
+		return
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.endpoints == nil {
 		l.endpoints = make(map[*Endpoint]*cgo.UnderWay)
 	}
-	l.endpoints[e] = cgo.UnderWayOf(e.raw)
+	l.endpoints[e] = u
 }
 
 // ends is for an endpoint that libfabric is to close, where accesses may go on meanwhile, and nobody

@@ -12,7 +12,7 @@ func (e *Endpoint) stage(op *Op, c *cgo.Op, x *cgo.Extra) bool {
 	c.Kind, c.Slot, c.Token, c.Extra = 0, 0, 0, nil
 	// The usual case first: a plain message needs no look at the rest.
 	plain := op.plain()
-	if (!plain || op.Kind == 0 || e.sendFlags != 0) && (op.wrong() != "" || e.emptyTooMuch(op) != "" || e.placeless(op) ||
+	if (!plain || op.Kind == 0 || e.sendFlags&DeliveryComplete != 0) && (op.wrong() != "" || e.emptyTooMuch(op) != "" || e.placeless(op) ||
 		e.tooManyRemotes(op)) {
 		return true
 	}
