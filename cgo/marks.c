@@ -2,6 +2,7 @@
 
 #define _GNU_SOURCE
 #include "fetch.h"
+#include "forgotten.h"
 #include "lastingconnection.h"
 #include "mapped.h"
 
@@ -124,6 +125,13 @@ int weft_came_by(const struct fid_ep *connection, const void *message)
 	return number < FIRST_NUMBER || number >= first;
 }
 
+static void leave_unmarked(void)
+{
+	pthread_mutex_lock(&lock);
+	incomplete = 1;
+	pthread_mutex_unlock(&lock);
+}
+
 static int open_connection(struct fid_domain *domain, struct fi_info *info,
 			   struct fid_ep **connection, void *context)
 {
@@ -136,7 +144,7 @@ static int open_connection(struct fid_domain *domain, struct fi_info *info,
 	// verbs has calls for credits, which look into the endpoint that they get: only their
 	// own would do.
 	if (fi_open_ops(&domain->fid, "ofix_flow_ctrl_v1", 0, &flow_control, NULL) == 0) {
-		weft_leave_unmarked();
+		leave_unmarked();
 		return 0;
 	}
 	ret = weft_lasting_connection(connection,
@@ -221,21 +229,13 @@ static int is_domain(const struct weft_looks *l, const struct fid_domain *place)
 	       dl_iterate_phdr(has_code, (void *)calls.srx_ctx);
 }
 
-int weft_leave_unmarked(void)
-{
-	pthread_mutex_lock(&lock);
-	incomplete = 1;
-	pthread_mutex_unlock(&lock);
-	return 0;
-}
-
 int weft_no_place_for_marks(void)
 {
 	__atomic_store_n(&to_number, -1, __ATOMIC_RELAXED);
 	return 0;
 }
 
-int weft_mark_messages(struct fid_domain *domain)
+int weft_mark_messages(struct fid_domain *domain, int keep_registrations)
 {
 	struct fid_domain **word = (struct fid_domain **)domain;
 	struct fid_domain **end = word + malloc_usable_size(domain) / sizeof *word;
@@ -243,17 +243,42 @@ int weft_mark_messages(struct fid_domain *domain)
 	int count = 0;
 
 	if (weft_begin_looks(&looks)) {
-		return weft_leave_unmarked();
+		leave_unmarked();
+		return 0;
 	}
 	pthread_mutex_lock(&lock);
 	for (; word < end; word++)
 		if (*word != domain && is_domain(&looks, *word)) {
 			replace(*word);
+			if (keep_registrations)
+				weft_keep_registrations(*word);
 			count++;
 		}
 	if (!count)
 		incomplete = 1;
 	pthread_mutex_unlock(&lock);
+	weft_end_looks(&looks);
+	return count;
+}
+
+int weft_close_registrations(struct fid_domain *domain)
+{
+	struct fid_domain **word = (struct fid_domain **)domain;
+	struct fid_domain **end = word + malloc_usable_size(domain) / sizeof *word;
+	struct weft_looks looks;
+	int ret, count = 0;
+
+	if (weft_begin_looks(&looks))
+		return 0;
+	for (; word < end; word++)
+		if (*word != domain && is_domain(&looks, *word)) {
+			ret = weft_close_forgotten(*word);
+			if (ret < 0) {
+				count = ret;
+				break;
+			}
+			count += ret;
+		}
 	weft_end_looks(&looks);
 	return count;
 }

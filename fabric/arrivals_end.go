@@ -18,7 +18,7 @@ type arrivals map[int]struct{}
 // arrivalsIn finds the sets of the endpoint, which come into those of its queues when open
 // enables it.
 func arrivalsIn(e *Endpoint, queues []*CompletionQueue, open func()) arrivals {
-	if LibraryVersion().Major > 1 || !writesWithoutContext(e) && !e.fetching.own {
+	if LibraryVersion().Major > 1 || !fetchesOverConnections(e.provider) {
 		open()
 		return nil
 	}

@@ -55,7 +55,7 @@ func (f *Fabric) OpenDomain(i *Info) (*Domain, error) {
 		return nil, fail("fi_domain", i.Provider(), int(code))
 	}
 	if fetchesOverConnections(i.Provider()) {
-		markMessages(raw)
+		markMessages(raw, i)
 	}
 	reach, ok := openReach(i)
 	if !ok {
@@ -132,6 +132,10 @@ func (d *Domain) eventQueue() *EventQueue {
 func (d *Domain) Close() error {
 	err := d.close(func() error {
 		d.lingering.end()
+		if fetchesOverConnections(d.provider) {
+			// What is left then is found by fi_close.
+			d.raw.CloseRegistrations()
+		}
 		if err := fail("fi_close of domain", d.provider, int(inTurn(d.raw.Close))); err != nil {
 			return err
 		}

@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
-	"strings"
 	"unsafe"
 
 	"github.com/weft-go/weft/cgo"
@@ -37,20 +36,11 @@ type fetched struct {
 const mostFetched = 4
 
 // fetches says of endpoints that weft registers for them. Collectives of libfabric's send and
-// receive by an endpoint themselves, and register nothing; if the sender is to write, it is
-// receives that need rights, and a program that needs registrations makes them.
+// receive by an endpoint themselves, and register nothing, and a program that needs registrations
+// makes them.
 func fetches(i *Info) bool {
 	return i.Provider() == "tcp;ofi_rxm" && i.Endpoint() == ReliableDatagram && i.Capabilities()&Collectives == 0 &&
-		i.MemoryMode()&LocalRegistration == 0 && i.a.TxVectors <= mostFetched && !sendersWrite()
-}
-
-// sendersWrite says that what would be fetched is written by its sender.
-func sendersWrite() bool {
-	switch strings.ToLower(os.Getenv("FI_OFI_RXM_USE_RNDV_WRITE")) {
-	case "", "0", "no", "false", "off":
-		return false
-	}
-	return true
+		i.MemoryMode()&LocalRegistration == 0 && i.a.TxVectors <= mostFetched
 }
 
 // eagerLimit is what ofi_rxm copies for its messages: the size of its buffers, if nobody has
@@ -146,10 +136,14 @@ func (d *Domain) registerAt(r *cgo.Region, base uintptr, length, access uint64) 
 	return code
 }
 
-// mayBeFetching says whether a receive may have a message that it is fetching.
+// mayBeFetching says whether a receive may have a message that it is fetching. Collectives have
+// receives of their own.
 func (e *Endpoint) mayBeFetching() bool {
-	if !e.fetching.on || e.receive == nil {
+	if e.receive == nil {
 		return false
+	}
+	if e.Info().Capabilities()&Collectives != 0 {
+		return true
 	}
 	for i := range e.receive.table {
 		if s := &e.receive.table[i]; s.busy && s.endpoint == e && kinds[s.kind].receive {

@@ -20,12 +20,29 @@ import (
 // long is a message that is fetched wherever there is such a thing.
 const long = 1 << 20
 
+// withCollectives is tcp with endpoints of whose messages libfabric registers the memory.
+const withCollectives = "tcp with collectives"
+
+func infoOf(t *testing.T, provider string) *fabric.Info {
+	t.Helper()
+	if provider != withCollectives {
+		return strewInfo(t, provider)
+	}
+	strewInfo(t, "tcp")
+	infos, err := fabric.Discover(fabric.Hints{
+		Provider: "tcp;ofi_rxm", Endpoint: fabric.ReliableDatagram, Source: "127.0.0.1",
+		Capabilities: fabric.Messages | fabric.TaggedMessages | fabric.Collectives, MemoryMode: everyMemoryMode,
+	})
+	require.NoError(t, err)
+	return infos[0]
+}
+
 // Whoever closes first while a long message is on its way, received or not, both sides can
 // be closed, and nothing is left.
 func TestLongMessagesInFlightAtTheEnd(t *testing.T) {
-	for _, provider := range []string{"sockets", "tcp", "shm"} {
+	for _, provider := range []string{"sockets", "tcp", "shm", withCollectives} {
 		t.Run(provider, func(t *testing.T) {
-			info := strewInfo(t, provider)
+			info := infoOf(t, provider)
 			for seed := range uint64(24) {
 				t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 					t.Cleanup(func() { nothingOpen(t) })

@@ -19,6 +19,7 @@ var load = sync.OnceFunc(func() {
 		}
 	}
 	_, cleansUp = os.LookupEnv("FI_AV_REMOVE_CLEANUP")
+	readEnvironment()
 	// What it finds is of no interest here, and that it fails is seen by who asks again.
 	_, _ = cgo.Params()
 })

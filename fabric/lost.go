@@ -40,27 +40,24 @@ func rxmBuffers() int {
 // fetchesOverConnections says of providers that messages are fetched.
 func fetchesOverConnections(provider string) bool { return strings.HasSuffix(provider, ";ofi_rxm") }
 
-// namesSources are capabilities that an endpoint is opened with beyond its info. Whenever a peer
-// is inserted, ofi_rxm of 2.x asks by which connection those messages came that nobody has
-// received, and notes that only for endpoints that are to know sources: others end the process.
+// namesSources are capabilities that an endpoint is opened with beyond its info. ofi_rxm looks for
+// the connection that a message came by when it comes only if the endpoint is to know sources, and
+// otherwise when it is received, or in 2.x when a peer is inserted: it ends the process if there is
+// none any more.
 func namesSources(i *Info) uint64 {
-	if olderThanTwo || !fetchesOverConnections(i.Provider()) || i.Capabilities()&(SourceAddress|DirectedReceive) != 0 {
+	if !fetchesOverConnections(i.Provider()) || i.Capabilities()&(SourceAddress|DirectedReceive) != 0 {
 		return 0
 	}
 	return uint64(DirectedReceive)
 }
 
-// markMessages is for a domain of such a provider that was just opened. With FI_HOOK, what is in
-// there is the domain of ofi_rxm itself.
-func markMessages(d cgo.Domain) {
-	if os.Getenv("FI_HOOK") != "" {
-		cgo.LeaveUnmarked()
-		return
-	}
+// markMessages is for a domain of such a provider that was just opened.
+func markMessages(d cgo.Domain, i *Info) {
 	if rxmBuffers() < leastMarked {
 		cgo.NoPlaceForMarks()
 	}
-	d.MarkMessages()
+	// Where weft does not register, libfabric does.
+	d.MarkMessages(!fetches(i))
 }
 
 // outliveSenders is for an endpoint of such a provider that has been enabled.

@@ -123,6 +123,14 @@ func TestSenderOfLongMessageIsGone(t *testing.T) {
 		require.Equal(t, 0, to.q.InFlight())
 		nothing(t, to)
 	})
+	t.Run("without sources", func(t *testing.T) {
+		from, to := sides(t, infoOf(t, withCollectives))
+		sendUnexpected(t, from, to, fabric.Op{Kind: fabric.OpTaggedSend, Tag: 3, Buf: text})
+		end(t, from, to)
+		to.must(t, to, tagged)
+		lost(t, to, to, 5)
+		nothing(t, to)
+	})
 	t.Run("peer removed", func(t *testing.T) {
 		from, to := sides(t, info)
 		sendUnexpected(t, from, to, fabric.Op{Kind: fabric.OpTaggedSend, Tag: 3, Buf: text})

@@ -12,11 +12,15 @@ type Fabric struct {
 }
 
 // OpenFabric opens the network that the info names. Any goroutine may call it.
-// ErrInvalid says that there is no info.
+// ErrInvalid says that there is no info, ErrNotSupported that the environment has libfabric do
+// what could end the process: FI_HOOK, and for ofi_rxm FI_OFI_RXM_USE_RNDV_WRITE.
 //
 // Implements: int fi_fabric(...)
 func (i *Info) OpenFabric() (*Fabric, error) {
 	if err := i.there("fi_fabric"); err != nil {
+		return nil, err
+	}
+	if err := i.fits(); err != nil {
 		return nil, err
 	}
 	setup.Lock()
