@@ -4,6 +4,7 @@ package cgo
 
 /*
 #include "fetch.h"
+#include "segments.h"
 */
 import "C"
 
@@ -32,6 +33,10 @@ func (d Domain) CloseRegistrations() int { return int(C.weft_close_registrations
 // NoPlaceForMarks is called before MarkMessages where buffers have no place for a mark: what
 // is known then, of all domains, is which connections have ended.
 func NoPlaceForMarks() { C.weft_no_place_for_marks() }
+
+// EndSegments has messages of which an endpoint of ofi_rxm has got some segments, and not all, end
+// with the next turns of its queue, as if their senders had, and returns how many there are.
+func (e Endpoint) EndSegments() int { return int(C.weft_end_segments(e.p)) }
 
 // SendUnsegmented has an enabled endpoint of ofi_rxm, which sends at once what is no longer
 // than the limit, or than the buffers that it has posted, send nothing in segments. It says

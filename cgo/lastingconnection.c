@@ -3,6 +3,7 @@
 #include "lastingconnection.h"
 #include "counted.h"
 #include "fetch.h"
+#include "segments.h"
 
 #include <pthread.h>
 #include <search.h>
@@ -16,6 +17,7 @@ struct lasting {
 	struct fid_ep ep;
 	struct fid_ep *own; // NULL: it is closed
 	uint64_t number;
+	struct weft_bringing brings;
 	struct lasting *next_closed;
 };
 
@@ -54,6 +56,7 @@ static int close_own(struct fid *fid)
 		__atomic_store_n(&l->own, own, __ATOMIC_RELEASE);
 	if (ret || !own)
 		return ret;
+	weft_brings_no_more(&l->brings);
 	weft_keep(WEFT_FOR_CONNECTIONS, l);
 	pthread_mutex_lock(&lock);
 	tdelete(l, &living, by_place);
@@ -80,6 +83,14 @@ static int close_own(struct fid *fid)
 
 static int bind(struct fid *ep, struct fid *other, uint64_t flags)
 {
+	struct lasting *l = of(ep);
+
+	if (other->fclass == FI_CLASS_CQ)
+		l->brings.queue = (struct fid_cq *)other;
+	else if (other->fclass == FI_CLASS_EQ)
+		l->brings.events = (struct fid_eq *)other;
+	else if (other->fclass == FI_CLASS_SRX_CTX)
+		l->brings.shared = (struct fid_ep *)other;
 	DO(fi_ep_bind(own, other, flags));
 }
 
@@ -144,13 +155,31 @@ static int getpeer(struct fid_ep *ep, void *address, size_t *length)
 	DO(fi_getpeer(own, address, length));
 }
 
+// learn_number finds the number that the peer is told to call the connection by.
+static void learn_number(struct fid_ep *ep, const void *data, size_t length, size_t place)
+{
+	struct weft_bringing *b = &of(ep)->brings;
+
+	if (length < place + sizeof b->number || !b->queue || !b->events || b->before)
+		return;
+	memcpy(&b->number, (const char *)data + place, sizeof b->number);
+	b->own = &own_of(ep)->fid;
+	weft_may_bring(b);
+}
+
+// Where it is in what ofi_rxm says when it connects, and accepts (union rxm_cm_data).
+#define NUMBER_OF_CALLER 16
+#define NUMBER_OF_CALLED 0
+
 static int connect_(struct fid_ep *ep, const void *address, const void *data, size_t length)
 {
+	learn_number(ep, data, length, NUMBER_OF_CALLER);
 	DO(fi_connect(own, address, data, length));
 }
 
 static int accept_(struct fid_ep *ep, const void *data, size_t length)
 {
+	learn_number(ep, data, length, NUMBER_OF_CALLED);
 	DO(fi_accept(own, data, length));
 }
 
@@ -172,7 +201,11 @@ static struct fi_ops_cm connecting = {
 static ssize_t receive(struct fid_ep *ep, void *buf, size_t length, void *desc, fi_addr_t peer,
 		       void *context)
 {
+	struct fid_ep *posted = own_of(ep);
+
 	weft_learn(buf, length, context);
+	if (posted && weft_spares(posted, context))
+		return 0;
 	DO(fi_recv(own, buf, length, desc, peer, context));
 }
 

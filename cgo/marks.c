@@ -5,6 +5,7 @@
 #include "forgotten.h"
 #include "lastingconnection.h"
 #include "mapped.h"
+#include "segments.h"
 
 #include <malloc.h>
 #include <pthread.h>
@@ -37,6 +38,8 @@ static int incomplete;
 static uint64_t numbers = FIRST_NUMBER;
 // From the context of a buffer to the number. 0: not known yet; -1: there is none.
 static ptrdiff_t to_number;
+// From there to the buffer. 0: not known; -1: it differs.
+static ptrdiff_t to_buffer;
 size_t weft_posted_length;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -68,10 +71,13 @@ static const void *own_of(const void *copy)
 
 void weft_learn(const char *buf, size_t length, const char *context)
 {
-	ptrdiff_t is = buf + PLACE - context;
+	ptrdiff_t is = buf + PLACE - context, to = is - PLACE;
 	ptrdiff_t was = __atomic_load_n(&to_number, __ATOMIC_RELAXED);
+	ptrdiff_t was_to = __atomic_load_n(&to_buffer, __ATOMIC_RELAXED);
 
 	__atomic_store_n(&weft_posted_length, length, __ATOMIC_RELAXED);
+	if (was_to != to && was_to != -1)
+		__atomic_store_n(&to_buffer, was_to ? -1 : to, __ATOMIC_RELAXED);
 	if (is <= PLACE || is > 4 * PLACE ||
 	    (length > WEFT_BEFORE_MESSAGES && length < PLACE + sizeof numbers))
 		is = -1;
@@ -88,7 +94,16 @@ static ssize_t receive_by_all(struct fid_ep *shared, void *buf, size_t len, void
 	const struct fi_ops_msg *own = own_of(shared->msg);
 
 	weft_learn(buf, len, context);
+	if (weft_spares(shared, context))
+		return 0;
 	return own->recv(shared, buf, len, desc, peer, context);
+}
+
+void weft_post_for_all(struct fid_ep *shared, void *buf, size_t length, void *context)
+{
+	const struct fi_ops_msg *own = own_of(shared->msg);
+
+	own->recv(shared, buf, length, NULL, FI_ADDR_UNSPEC, context);
 }
 
 static ssize_t read_and_mark(struct fid_cq *cq, void *buf, size_t count)
@@ -96,8 +111,16 @@ static ssize_t read_and_mark(struct fid_cq *cq, void *buf, size_t count)
 	const struct fi_ops_cq *own = own_of(cq->ops);
 	const struct fi_cq_data_entry *e = buf;
 	ptrdiff_t at = __atomic_load_n(&to_number, __ATOMIC_RELAXED);
+	ptrdiff_t to = __atomic_load_n(&to_buffer, __ATOMIC_RELAXED);
+	size_t length = __atomic_load_n(&weft_posted_length, __ATOMIC_RELAXED);
 	uint64_t number = __atomic_load_n(&numbers, __ATOMIC_RELAXED);
-	ssize_t ret = own->read(cq, buf, count), i;
+	ssize_t ret, i;
+
+	// In 1.x, only what comes before a message is in the buffer.
+	if (to > 0 && length > WEFT_BEFORE_MESSAGES)
+		ret = weft_read_segments(cq, buf, count, own->read, to, length);
+	else
+		ret = own->read(cq, buf, count);
 
 	for (i = 0; i < ret && at > 0; i++)
 		if ((e[i].flags & FI_RECV) && e[i].op_context &&
@@ -171,6 +194,29 @@ static int open_shared(struct fid_domain *domain, struct fi_rx_attr *attr,
 		(*shared)->msg = copy;
 	pthread_mutex_unlock(&lock);
 	return 0;
+}
+
+static ssize_t read_event(struct fid_eq *eq, uint32_t *event, void *buf, size_t len, uint64_t flags)
+{
+	const struct fi_ops_eq *own = own_of(eq->ops);
+
+	return weft_read_ends(eq, event, buf, len, flags, own->read);
+}
+
+void weft_watch_events(struct fid_eq *events)
+{
+	struct fi_ops_eq *copy;
+	int made;
+
+	pthread_mutex_lock(&lock);
+	if (events->ops->read != read_event) {
+		copy = copy_of(events->ops, events->ops->size, &made);
+		if (made)
+			copy->read = read_event;
+		if (copy)
+			events->ops = copy;
+	}
+	pthread_mutex_unlock(&lock);
 }
 
 static int open_queue(struct fid_domain *domain, struct fi_cq_attr *attr,

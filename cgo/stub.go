@@ -574,6 +574,7 @@ func (Endpoint) OperationFlags(uint64) (uint64, Code)             { return 0, No
 func (Endpoint) SetOperationFlags(uint64) Code                    { return NoSystem }
 func (Endpoint) BindCounter(Counter, uint64) Code                 { return NoSystem }
 func (Endpoint) GuardFetches() bool                               { return false }
+func (Endpoint) EndSegments() int                                 { return 0 }
 func (Endpoint) SendUnsegmented(uint64) bool                      { return false }
 func (Endpoint) Close() Code                                      { return NoSystem }
 func (Endpoint) RefuseStrangers() Code                            { return NoSystem }

@@ -1,6 +1,7 @@
 //go:build linux
 
 #include "pause.h"
+#include "segments.h"
 #include "shim.h"
 
 #include <string.h>
@@ -250,6 +251,10 @@ static int fill_error(struct weft_turn *t, struct weft_completion *c)
 	if (c->err == 0)
 		c->err = FI_EOTHER;
 	c->prov_errno = e.prov_errno;
+	if (c->err == FI_ETRUNC && e.data == weft_cut()) {
+		c->err = FI_ECONNABORTED;
+		c->data = c->olen = 0;
+	}
 	// It is the provider's, until the next look at an error.
 	c->data_length = 0;
 	if (e.err_data && e.err_data_size) {

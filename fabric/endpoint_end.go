@@ -81,6 +81,7 @@ func (e *Endpoint) closeItself() error {
 		}
 		e.disconnect()
 		e.endArrivals()
+		e.endSegments()
 		if err := fail("fi_close of endpoint", e.provider, int(e.closeRaw())); err != nil {
 			return err
 		}

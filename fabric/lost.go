@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/weft-go/weft/cgo"
 )
@@ -13,8 +14,8 @@ import (
 // gone by then, libfabric ends the process, or asks whom the place of the connection in memory
 // was given to, who never answers. It is kept from that, and what such a receive gets is an error.
 // In 2.x a message of up to 128 KiB comes in segments instead. If the connection ends after some
-// of them, libfabric looks for the receive in the wrong place, and ends the process. So none is
-// sent in segments, unless the environment says which are.
+// of them, libfabric looks for the receive in the wrong place, and ends the process. It is kept from
+// that, too (cgo/segments.c), and none is sent in segments, unless the environment says which are.
 
 // rxmBufferSize is the variable that says how long the buffers are in which messages come.
 const (
@@ -65,6 +66,16 @@ func outliveSenders(e *Endpoint) {
 	e.raw.GuardFetches()
 	if os.Getenv("FI_OFI_RXM_SAR_LIMIT") == "" {
 		e.raw.SendUnsegmented(uint64(rxmBuffers()))
+	}
+}
+
+// endSegments is for an endpoint that is to be closed.
+func (e *Endpoint) endSegments() {
+	if olderThanTwo || !fetchesOverConnections(e.provider) || e.severed {
+		return
+	}
+	for end := time.Now().Add(patienceWithThread); e.raw.EndSegments() > 0 && time.Now().Before(end); {
+		e.gather()
 	}
 }
 

@@ -49,9 +49,15 @@ func arrive(t *testing.T, from, to *station, last fabric.Op) {
 // end closes the endpoint, and waits until the other has closed its connection.
 func end(t *testing.T, s, other *station) {
 	t.Helper()
+	require.NoError(t, s.e.Close())
+	awaitConnectionsEnd(t, other)
+}
+
+// awaitConnectionsEnd waits until an endpoint has closed the connections that others have made.
+func awaitConnectionsEnd(t *testing.T, other *station) {
+	t.Helper()
 	name, err := other.e.Name()
 	require.NoError(t, err)
-	require.NoError(t, s.e.Close())
 	port := int(binary.BigEndian.Uint16(name[2:]))
 	for deadline := time.Now().Add(30 * time.Second); slices.Contains(connectedPorts(t), port); other.turn(t, nil) {
 		require.True(t, time.Now().Before(deadline), "the connection stays open")

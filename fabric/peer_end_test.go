@@ -72,6 +72,24 @@ func TestPeerEndsAmidLongMessages(t *testing.T) {
 	require.Contains(t, string(said), "--- PASS: TestPeerEndsAmidMessages/tcp/killed/2")
 }
 
+// ofi_rxm of 2.x has messages of up to that in segments, if peers decide so: what is there of one
+// whose sender ends is as if it had not come.
+func TestPeerEndsAmidSegments(t *testing.T) {
+	if !slices.Contains(testenv.Providers(), "tcp") || fabric.LibraryVersion().Major < 2 {
+		return // no such provider, or no segments
+	}
+	for _, more := range []string{"", "FI_OFI_RXM_BUFFER_SIZE=100000", "FI_OFI_RXM_USE_SRX=0"} {
+		ways := testprocess.Command(t, os.Args[0], "-test.run=^TestPeerEndsAmidMessages$/^tcp$", "-test.count=1", "-test.v")
+		ways.Env = append(os.Environ(), "FI_OFI_RXM_SAR_LIMIT=131072")
+		if more != "" {
+			ways.Env = append(ways.Env, more)
+		}
+		said, err := ways.CombinedOutput()
+		require.NoError(t, err, "%s", said)
+		require.Contains(t, string(said), "--- PASS: TestPeerEndsAmidMessages/tcp/killed/2")
+	}
+}
+
 func peerEnds(t *testing.T, info *fabric.Info, provider string, killed bool, random *rand.Rand) {
 	f, d := partsOf(t, info)
 	a, other := openStation(t, f, d, info), openStation(t, f, d, info)

@@ -1,0 +1,317 @@
+//go:build linux
+
+#include "segments.h"
+#include "counted.h"
+
+#include <malloc.h>
+#include <pthread.h>
+#include <string.h>
+
+// ofi_rxm of 2.x ends the process when a connection ends that has brought some segments of a
+// message, and not all: it takes what it has of the message for the receive. So before it hears of
+// the end, it gets a last segment, without text: the message is cut off, for whoever receives it.
+// That comes in a buffer of ofi_rxm's, which is kept when the first segment is there: for each
+// buffer that has come, it posts another one. The segments of a message follow each other, so that
+// a connection has one message of which not all have come.
+
+// How a packet begins: with what is of the transport (struct ofi_ctrl_hdr), and what is of the
+// message (struct ofi_op_hdr).
+struct head {
+	uint8_t version, type;
+	uint16_t segment_length;
+	uint32_t segment_number;
+	uint64_t connection; // by the receiver's number
+	uint64_t message;
+	uint64_t place; // its lowest two bits
+	uint8_t of_message[8];
+	uint64_t size, data, tag;
+};
+
+#define IN_SEGMENTS 1 // of the types
+#define FIRST UINT64_C(1)
+#define LAST UINT64_C(3)
+#define PLACES UINT64_C(3)
+
+// message is one of which not all segments have come.
+struct message {
+	const struct weft_bringing *by;
+	struct head head; // of the first
+	uint64_t flags;	  // of its completion
+	ptrdiff_t to_packet;
+	size_t length;
+	void *spare; // the context of a buffer
+	int ended;
+	struct message *next;
+};
+
+static struct weft_bringing *connections;
+static struct message *messages;
+// How many there are, which is mostly 0: then nobody looks.
+static int count_of_messages;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+uint64_t weft_cut(void)
+{
+	return (uintptr_t)&connections * UINT64_C(0x9e3779b97f4a7c15) | 1;
+}
+
+static int are_some(void)
+{
+	return __atomic_load_n(&count_of_messages, __ATOMIC_ACQUIRE) > 0;
+}
+
+// post posts a buffer as libfabric does.
+static void post(const struct weft_bringing *b, void *buf, size_t length, void *context)
+{
+	if (b->shared)
+		weft_post_for_all(b->shared, buf, length, context);
+	else
+		fi_recv((struct fid_ep *)b->own, buf, length, NULL, FI_ADDR_UNSPEC, context);
+}
+
+// take_out forgets a message, whose buffer is posted if it was not used.
+static void take_out(struct message **place)
+{
+	struct message *m = *place;
+
+	*place = m->next;
+	__atomic_sub_fetch(&count_of_messages, 1, __ATOMIC_RELEASE);
+	if (m->spare)
+		post(m->by, (char *)m->spare + m->to_packet, m->length, m->spare);
+	weft_give(WEFT_FOR_CONNECTIONS, m);
+}
+
+void weft_may_bring(struct weft_bringing *b)
+{
+	pthread_mutex_lock(&lock);
+	b->next = connections;
+	b->before = &connections;
+	if (b->next)
+		b->next->before = &b->next;
+	connections = b;
+	pthread_mutex_unlock(&lock);
+	weft_watch_events(b->events);
+}
+
+void weft_brings_no_more(struct weft_bringing *b)
+{
+	struct message **place = &messages;
+
+	pthread_mutex_lock(&lock);
+	while (*place && (*place)->by != b)
+		place = &(*place)->next;
+	if (*place) {
+		// Those that were posted to the connection by itself end with it.
+		if (!b->shared)
+			(*place)->spare = NULL;
+		take_out(place);
+	}
+	if (b->before) {
+		*b->before = b->next;
+		if (b->next)
+			b->next->before = b->before;
+		b->before = NULL;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+// brings says whether a packet has come by a connection. What the peer was told has the process
+// in front, in the upper half.
+static int brings(const struct weft_bringing *b, const struct fid_cq *cq, const struct head *h)
+{
+	return b->queue == cq && (uint32_t)b->number == (uint32_t)h->connection;
+}
+
+// begin keeps that the first segment of a message is there.
+static void begin(const struct fid_cq *cq, const struct head *h, uint64_t flags, ptrdiff_t to_packet,
+		  size_t length)
+{
+	const struct weft_bringing *b = connections;
+	struct message *m;
+
+	while (b && !brings(b, cq, h))
+		b = b->next;
+	m = b ? weft_take(WEFT_FOR_CONNECTIONS, sizeof *m) : NULL;
+	if (!m)
+		return;
+	m->by = b;
+	m->head = *h;
+	m->flags = flags;
+	m->to_packet = to_packet;
+	m->length = length;
+	m->next = messages;
+	messages = m;
+	__atomic_add_fetch(&count_of_messages, 1, __ATOMIC_RELEASE);
+}
+
+// note is for a segment that is about to be read.
+static void note(const struct fid_cq *cq, const struct head *h, uint64_t flags, ptrdiff_t to_packet,
+		 size_t length)
+{
+	const uint64_t at = h->place & PLACES;
+	struct message **place = &messages;
+
+	if (at != FIRST && at != LAST)
+		return;
+	pthread_mutex_lock(&lock);
+	while (*place && !brings((*place)->by, cq, h))
+		place = &(*place)->next;
+	if (*place)
+		take_out(place);
+	if (at == FIRST)
+		begin(cq, h, flags, to_packet, length);
+	pthread_mutex_unlock(&lock);
+}
+
+// last reads the last segment of a message that has ended, and says whether there was one.
+static int last(const struct fid_cq *cq, struct fi_cq_data_entry *e)
+{
+	struct message **place = &messages, *m;
+	struct head h;
+
+	pthread_mutex_lock(&lock);
+	while (*place && !((*place)->by->queue == cq && (*place)->ended && (*place)->spare))
+		place = &(*place)->next;
+	m = *place;
+	if (m) {
+		h = m->head;
+		h.segment_length = 0;
+		h.place = (h.place & ~PLACES) | LAST;
+		h.data = weft_cut();
+		memcpy((char *)m->spare + m->to_packet, &h, sizeof h);
+		memset(e, 0, sizeof *e);
+		e->op_context = m->spare;
+		e->flags = m->flags;
+		e->len = sizeof h;
+		m->spare = NULL;
+		take_out(place);
+	}
+	pthread_mutex_unlock(&lock);
+	return m != NULL;
+}
+
+// ends_now says whether the next event is the end of a connection that has not brought all of a
+// message, which ends with it.
+static int ends_now(struct fid_eq *eq, weft_read_events *read)
+{
+	union {
+		struct fi_eq_cm_entry entry;
+		char room[1024];
+	} next;
+	uint32_t event;
+	struct message *m;
+
+	if (read(eq, &event, &next, sizeof next, FI_PEEK) < (ssize_t)sizeof next.entry ||
+	    event != FI_SHUTDOWN)
+		return 0;
+	pthread_mutex_lock(&lock);
+	for (m = messages; m && m->by->own != next.entry.fid;)
+		m = m->next;
+	if (m)
+		m->ended = 1;
+	pthread_mutex_unlock(&lock);
+	return m && m->spare;
+}
+
+// events_of returns the events of a connection of that queue with such a message.
+static struct fid_eq *events_of(const struct fid_cq *cq)
+{
+	struct message *m;
+	struct fid_eq *eq;
+
+	pthread_mutex_lock(&lock);
+	for (m = messages; m && m->by->queue != cq;)
+		m = m->next;
+	eq = m ? m->by->events : NULL;
+	pthread_mutex_unlock(&lock);
+	return eq;
+}
+
+ssize_t weft_read_ends(struct fid_eq *eq, uint32_t *event, void *buf, size_t len, uint64_t flags,
+		       weft_read_events *read)
+{
+	if (are_some() && ends_now(eq, read))
+		return -FI_EAGAIN;
+	return read(eq, event, buf, len, flags);
+}
+
+static void look(struct fid_eq *eq)
+{
+	char room[1024];
+	uint32_t event;
+
+	fi_eq_read(eq, &event, room, sizeof room, FI_PEEK);
+}
+
+ssize_t weft_read_segments(struct fid_cq *cq, struct fi_cq_data_entry *entries, size_t count,
+			   weft_read_queue *read, ptrdiff_t to_packet, size_t length)
+{
+	const struct head *h;
+	struct fid_eq *eq;
+	ssize_t ret = read(cq, entries, count), i;
+
+	if (ret == -FI_EAGAIN && count && are_some()) {
+		// Of a connection whose end is known before, nothing more can come.
+		eq = events_of(cq);
+		if (eq)
+			look(eq);
+		ret = read(cq, entries, count);
+		if (ret == -FI_EAGAIN)
+			return last(cq, entries) ? 1 : ret;
+	}
+	for (i = 0; i < ret; i++) {
+		if (!(entries[i].flags & FI_RECV) || !entries[i].op_context || entries[i].len < sizeof *h)
+			continue;
+		h = (const struct head *)((const char *)entries[i].op_context + to_packet);
+		if (h->type == IN_SEGMENTS)
+			note(cq, h, entries[i].flags, to_packet, length);
+	}
+	return ret;
+}
+
+int weft_spares(const struct fid_ep *ep, void *context)
+{
+	const struct weft_bringing *b;
+	struct message *m;
+
+	if (!are_some())
+		return 0;
+	pthread_mutex_lock(&lock);
+	for (m = messages; m; m = m->next) {
+		b = m->by;
+		if (!m->spare && (b->shared ? b->shared == ep : b->own == &ep->fid))
+			break;
+	}
+	if (m)
+		m->spare = context;
+	pthread_mutex_unlock(&lock);
+	return m != NULL;
+}
+
+// has says whether a pointer is in an object of libfabric's.
+static int has(struct fid_ep *ep, const void *pointer)
+{
+	void *const *word = (void *const *)ep;
+	void *const *end = word + malloc_usable_size(ep) / sizeof *word;
+
+	while (word < end && *word != pointer)
+		word++;
+	return word < end;
+}
+
+int weft_end_segments(struct fid_ep *ep)
+{
+	struct message *m;
+	int count = 0;
+
+	if (!are_some())
+		return 0;
+	pthread_mutex_lock(&lock);
+	for (m = messages; m; m = m->next)
+		if (m->spare && has(ep, m->by->queue)) {
+			m->ended = 1;
+			count++;
+		}
+	pthread_mutex_unlock(&lock);
+	return count;
+}
