@@ -848,6 +848,15 @@ type UnderWay struct {
 func (*UnderWay) Refers([]uintptr, []uint8) bool { return false }
 func UnderWayOf(Endpoint) (*UnderWay, bool)      { return nil, false }
 
+// Of unreceived.go.
+
+type Unreceived struct {
+}
+
+func (Unreceived) Arriving(Endpoint, int) (bool, bool) { return false, false }
+func (Unreceived) RefersTo(Endpoint) bool              { return false }
+func UnreceivedOf(Endpoint) (Unreceived, bool)         { return Unreceived{}, false }
+
 // Of values.go.
 
 const (

@@ -64,6 +64,11 @@ func (e *Endpoint) EnableWith(b Bindings) error {
 	if detail := b.wrong(e); detail != "" {
 		return e.invalid("fi_enable", detail)
 	}
+	if b.SharedReceive != nil {
+		if err := b.SharedReceive.part().roomForSharer(); err != nil {
+			return err
+		}
+	}
 	if e.hasInner() {
 		setup.Lock()
 		defer setup.Unlock()

@@ -32,6 +32,7 @@ type (
 	newcomers   struct{ names map[portAndHost]struct{} }
 	portAndHost struct{}
 	links       struct{}
+	unreceived  struct{ cgo.Unreceived }
 	arrivals    struct{}
 )
 
@@ -42,11 +43,13 @@ func (accepted) shutDown(func())                                {}
 func (accepted) closeLeft()                                     {}
 func isAt(socketName, []byte) bool                              { return false }
 
-func acceptNoMore([]byte)       {}
-func linksOf([]byte) *links     { return nil }
-func linksMade(func()) *links   { return nil }
-func (*links) cut() int         { return 0 }
-func (*links) finish(time.Time) {}
+func acceptNoMore([]byte)            {}
+func linksOf([]byte) *links          { return nil }
+func linksMade(func()) *links        { return nil }
+func (*links) cut() int              { return 0 }
+func (*links) finish(time.Time) bool { return false }
+
+func (unreceived) answered(*Endpoint) bool { return false }
 
 func arrivalsIn(_ *Endpoint, _ []*CompletionQueue, open func()) (a arrivals) {
 	open()

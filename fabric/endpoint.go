@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"sync"
 	"sync/atomic"
 	"syscall"
 
@@ -59,10 +60,15 @@ type Endpoint struct {
 	ownFlags  OpFlags                      // that weft itself gives an operation
 	atomics   atomic.Pointer[atomicLimits] // nil until there is an atomic operation
 
-	hungUp         bool        // severed for the program, and not closed in libfabric
-	shared         *Endpoint   // the context that it receives into, or nil
-	sharers        []*Endpoint // of such a context: those that are closed for the program only
-	countsReceives []*Counter  // those that are bound to it for that
+	hungUp  bool        // severed for the program, and not closed in libfabric
+	shared  *Endpoint   // the context that it receives into, or nil
+	sharing sync.Mutex  // held by who ends those
+	sharers []*Endpoint // of such a context: those that are closed for the program only
+	parted  bool        // one of those, whose connections were seen to end
+	// unreceived is what such a context, of sockets, has of messages, if that is known.
+	unreceived      unreceived
+	unreceivedKnown bool
+	countsReceives  []*Counter // those that are bound to it for that
 }
 
 // OpenEndpoint makes an endpoint of the domain's kind. It can be used after

@@ -57,7 +57,8 @@ func (e *Endpoint) Cancel(token Token) error {
 // removed it, if it has sent that one nothing since, and nothing was in flight. One that shares
 // its queue also stays until the queue, or another endpoint of it, is closed, and those of two
 // domains that have to do with each other until one of the domains is closed. On sockets, one
-// with a shared receive context stays until that is closed or 32 others of it have been.
+// with a shared receive context stays until that is closed, or 32 others of it have been and what came
+// for it has been received.
 //
 // Implements: int fi_close(...)
 func (e *Endpoint) Close() error {

@@ -278,16 +278,21 @@ func acceptNoMore(name []byte) {
 	stopListening(name)
 }
 
-// finish ends the probes, one after the other, until the time is over.
-func (l *links) finish(end time.Time) {
+// finish ends the probes, one after the other, until libfabric has seen it, which it says, or the
+// time is over.
+func (l *links) finish(end time.Time) bool {
+	seen := true
 	for i, p := range l.probes {
 		_ = unix.Close(p.near)
-		for there := true; there && time.Now().Before(end); {
+		there := true
+		for there && time.Now().Before(end) {
 			if _, there = members(l.set)[p.far]; there {
 				time.Sleep(lookAgain)
 			}
 		}
+		seen = seen && !there
 		// The number may be another connection's from here on.
 		l.probes[i].far = -1
 	}
+	return seen
 }

@@ -2,6 +2,8 @@ package fabric
 
 import (
 	"errors"
+	"fmt"
+	"syscall"
 	"time"
 
 	"github.com/weft-go/weft/cgo"
@@ -30,53 +32,61 @@ const (
 	lookAgain          = 100 * time.Microsecond
 )
 
-// disconnect leaves nothing under way at an endpoint that is to be closed.
-func (e *Endpoint) disconnect() {
+// disconnect leaves nothing under way at an endpoint that is to be closed, and says whether its
+// connections were seen to end.
+func (e *Endpoint) disconnect() (ended bool) {
 	whole := e.connection.part == wholeEndpoint || e.connection.part == sharingReceive
 	if core(e.provider) != "sockets" || e.turn == nil || e.severed && !e.hungUp || !whole {
-		return
+		return false
 	}
-	if e.Info().Endpoint() == Connected || !disconnectAll(e.raw) {
-		e.hangUp()
+	found := false
+	if e.Info().Endpoint() != Connected {
+		found, ended = disconnectAll(e.raw)
+	}
+	if !found {
+		ended = e.hangUp()
 		// Without a probe, nothing else tells that the thread has seen it. What is not
 		// found ends by itself, or not.
 		e.drain(patienceWithPeers)
 	}
 	e.gather()
+	return ended
 }
 
 // hangUp ends the connections that came into the set that the endpoint was made with. What
 // the thread holds for them is in the receive context, which it forgets when an endpoint
-// with a context of its own is closed, and goes on with if the context is a shared one.
-func (e *Endpoint) hangUp() {
-	if e.links != nil {
-		e.links.cutAll(time.Now().Add(patienceWithAnswer))
-	}
+// with a context of its own is closed, and goes on with if the context is a shared one. It says
+// whether they were seen to end.
+func (e *Endpoint) hangUp() (ended bool) {
+	return e.links != nil && e.links.cutAll(time.Now().Add(patienceWithAnswer))
 }
 
 // disconnectAll ends the connections of an endpoint that is to be closed, and has it
-// accept no more of them. It says whether they were found.
-func disconnectAll(raw cgo.Endpoint) bool {
+// accept no more of them. It says whether they were found, and whether they were seen to end.
+func disconnectAll(raw cgo.Endpoint) (found, ended bool) {
 	name, code := raw.Name()
 	if code != 0 {
-		return false
+		return false, false
 	}
 	l := linksOf(name)
 	acceptNoMore(name)
 	if l == nil {
-		return false
+		return false, false
 	}
 	end := time.Now().Add(patienceWithThread)
-	l.cutAll(end)
-	l.finish(end)
-	return true
+	ended = l.cutAll(end)
+	return true, l.finish(end) && ended
 }
 
-// cutAll ends connections until libfabric has seen it, or the time is over.
-func (l *links) cutAll(end time.Time) {
-	for l.cut() > 0 && time.Now().Before(end) {
+// cutAll ends connections until libfabric has seen it, which it says, or the time is over.
+func (l *links) cutAll(end time.Time) bool {
+	for l.cut() > 0 {
+		if !time.Now().Before(end) {
+			return false
+		}
 		time.Sleep(lookAgain)
 	}
+	return true
 }
 
 // drain waits until the operations of an endpoint have ended, and says whether they have.
@@ -167,16 +177,23 @@ func (s *ScalableEndpoint) endOutlived() error {
 	return all
 }
 
-// mostSharers is how many endpoints a shared context has stay open inside. Each has up to four
-// descriptors and some 100 KB.
-const mostSharers = 32
+// mostSharers is how many closed endpoints a shared context has stay open inside, each with up to
+// four descriptors and some 100 KB, of which nothing is left there; and mostAwaited is how many, for
+// whatever reason, when another one is opened.
+const (
+	mostSharers = 32
+	mostAwaited = 256
+)
 
 // outlivedByShared has an endpoint stay open inside until the shared context is closed that it
 // receives into, or mostSharers others have been. What came for it is in the context, whole or
 // in part, and says which endpoint it is of: a receive that finds it there looks into that.
 func (e *Endpoint) outlivedByShared(s *Endpoint) {
 	e.hold = func() bool {
-		e.disconnect()
+		e.parted = e.disconnect()
+		if !s.unreceivedKnown || !s.unreceived.answered(e) {
+			e.parted = false
+		}
 		e.abandon()
 		s.mu.Lock()
 		s.sharers = append(s.sharers, e)
@@ -186,28 +203,60 @@ func (e *Endpoint) outlivedByShared(s *Endpoint) {
 }
 
 // endSharers ends endpoints that a shared context had stay open inside, up to most, the oldest
-// first. The context, if it is closed, ends with the last of them. One that libfabric does not
-// close is tried again.
+// first: all of them if it is closed, which ends with the last, and otherwise those that it has
+// nothing more of, as far as that is known. One that libfabric does not close is tried again.
 func (e *Endpoint) endSharers(most int) error {
+	e.sharing.Lock()
+	defer e.sharing.Unlock()
+	e.mu.Lock()
+	sharers := e.sharers
+	e.sharers = nil
+	e.mu.Unlock()
 	var all error
 	var left []*Endpoint
-	e.mu.Lock()
-	n := max(len(e.sharers)-most, 0)
-	sharers := e.sharers[:n:n]
-	e.sharers = e.sharers[n:]
-	e.mu.Unlock()
-	for _, s := range sharers {
-		if err := s.releaseOutlived(); err != nil {
+	for i, s := range sharers {
+		if len(left)+len(sharers)-i <= most || most > 0 && e.mayReferTo(s) {
+			left = append(left, s)
+		} else if err := s.releaseOutlived(); err != nil {
 			all = errors.Join(all, err)
 			left = append(left, s)
 		}
 	}
-	if len(left) > 0 {
-		e.mu.Lock()
-		e.sharers = append(left, e.sharers...)
-		e.mu.Unlock()
-	}
+	e.mu.Lock()
+	e.sharers = append(left, e.sharers...)
+	e.mu.Unlock()
 	return all
+}
+
+// mayReferTo says whether a shared context may have something of a closed endpoint. What the thread
+// has not seen to end may still bring something.
+func (e *Endpoint) mayReferTo(s *Endpoint) bool {
+	return e.unreceivedKnown && (!s.parted || e.unreceived.RefersTo(s.raw))
+}
+
+// roomForSharer says why no other endpoint can receive into a shared context, or nil.
+func (e *Endpoint) roomForSharer() error {
+	if e.closedSharers() < mostAwaited {
+		return nil
+	}
+	// Their messages may have been received since.
+	if err := e.endSharers(mostSharers); err != nil {
+		return err
+	}
+	n := e.closedSharers()
+	if n < mostAwaited {
+		return nil
+	}
+	return &Error{
+		Op: "fi_ep_bind", Provider: e.provider, Errno: Errno(syscall.EBUSY),
+		Detail: fmt.Sprintf("the shared receive context has messages of %d endpoints that are closed: they have to be received, or the context closed", n),
+	}
+}
+
+func (e *Endpoint) closedSharers() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.sharers)
 }
 
 func (e *Endpoint) releaseOutlived() error {

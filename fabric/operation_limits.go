@@ -57,7 +57,7 @@ func (e *Endpoint) unfit(op *Op) (Errno, string) {
 		return errnoInvalid, why
 	}
 	if e.spilling(op) {
-		if why := tooManyBuffers(op); why != "" {
+		if why := e.tooManyBuffers(op); why != "" {
 			return errnoInvalid, why
 		}
 	}

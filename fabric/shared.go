@@ -147,5 +147,11 @@ func (d *Domain) OpenSharedReceive(i *Info, q *CompletionQueue) (*SharedReceive,
 	c.endpoint.adopt(&q.handle)
 	c.endpoint.receive, c.endpoint.turn = q, turn
 	c.endpoint.wakes(q.wakeWaiters)
+	if spills(i) {
+		c.endpoint.spill = scratch.take()
+	}
+	if core(d.provider) == "sockets" {
+		c.endpoint.unreceived.Unreceived, c.endpoint.unreceivedKnown = cgo.UnreceivedOf(raw)
+	}
 	return &SharedReceive{*c}, nil
 }

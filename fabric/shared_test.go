@@ -118,4 +118,44 @@ func TestSharedReceiveOutlivesEndpoint(t *testing.T) {
 		}
 	}
 	require.Less(t, descriptors(t)-before, 200)
+
+	// Of so many, each of which has a message there that nobody has received yet, no other one is
+	// opened.
+	const many = 256
+	sends := c.queue(t)
+	bindings := fabric.Bindings{Events: c.events, Vector: v, Send: sends, Receive: pool, SharedReceive: srx}
+	before = descriptors(t)
+	opened := 0
+	for ; opened <= many; opened++ {
+		e, err := c.domain.OpenEndpointFor(sharing)
+		require.NoError(t, err)
+		if err = e.EnableWith(bindings); err != nil {
+			require.ErrorIs(t, err, fabric.ErrBusy)
+			require.ErrorContains(t, err, "have to be received")
+			require.NoError(t, e.Close())
+			break
+		}
+		peer := insert(t, v, e)
+		post := []fabric.Op{
+			{Kind: fabric.OpTaggedSend, Peer: peer, Tag: uint64(100 + opened), Buf: text[:8]},
+			{Kind: fabric.OpTaggedSend, Peer: peer, Tag: 99, Buf: nil},
+		}
+		var none [8]fabric.Completion
+		_, err = from.Turn(post, none[:], 0)
+		require.NoError(t, err)
+		require.Equal(t, fabric.Posted, post[1].Result)
+		got, _ := receive(99, 8)
+		require.NoError(t, got.Err)
+		require.NoError(t, e.Close())
+	}
+	require.Less(t, opened, many+1)
+	require.Greater(t, opened, many-50)
+	for i := range opened {
+		got, buf := receive(uint64(100+i), 8)
+		require.NoError(t, got.Err)
+		require.Equal(t, text[:8], buf)
+	}
+	last, _ := c.endpoint(t, sharing, bindings)
+	require.NoError(t, last.e.Close())
+	require.Less(t, descriptors(t)-before, 200, "endpoints whose messages have been received stay open inside")
 }

@@ -11,12 +11,19 @@ import (
 // Some providers go wrong where a message does not fit its receive: shm copies a
 // long one for ever (libfabric 1.x), or ends the process or never completes it
 // (2.1), efa within a host does as shm, and tcp and net of 1.17 deliver nothing more
-// from that sender, or end the process. So receives there have one more buffer, behind those of the program,
-// which has room for everything, and weft finds by the length what did not fit.
+// from that sender, or end the process. sockets reads what did not fit, and throws it away; if the
+// sender ends meanwhile, it goes on to do so with as much of what comes from others. So receives
+// there have one more buffer, behind those of the program, which has room for everything, and weft
+// finds by the length what did not fit.
 
-// spillVectors is how many buffers a receive has with those providers, the one for
-// what does not fit included.
-const spillVectors = 4
+// spillVectors is how many buffers a receive has with such a provider, the one for what does not
+// fit included.
+func spillVectors(provider string) int {
+	if core(provider) == "sockets" {
+		return cgo.MaxVectors
+	}
+	return 4
+}
 
 // noLimit is the room of a receive of which the provider finds by itself that a
 // message does not fit.
@@ -25,6 +32,9 @@ const noLimit = math.MaxInt
 // spills says of endpoints that their receives need a buffer for what does not fit.
 func spills(i *Info) bool {
 	p := i.Provider()
+	if core(p) == "sockets" {
+		return i.a.RxVectors >= 2
+	}
 	if i.Endpoint() != ReliableDatagram || i.a.RxVectors < 2 || registered(i) {
 		return false
 	}
@@ -35,13 +45,13 @@ func spills(i *Info) bool {
 
 // onlyLengthTells says of a provider that its endpoints may spill, so that queues need the length.
 func onlyLengthTells(provider string) bool {
-	return provider == "shm" || provider == "net" || core(provider) == "efa" || strings.HasSuffix(provider, ";ofi_rxm")
+	return provider == "shm" || provider == "net" || core(provider) == "sockets" || core(provider) == "efa" || strings.HasSuffix(provider, ";ofi_rxm")
 }
 
 // receiveVectors is how many buffers the program can give to a receive.
 func receiveVectors(i *Info) uint64 {
 	if spills(i) {
-		return min(i.a.RxVectors, spillVectors) - 1
+		return min(i.a.RxVectors, uint64(spillVectors(i.Provider()))) - 1
 	}
 	return i.a.RxVectors
 }
@@ -69,8 +79,8 @@ func singly(i *Info) bool {
 }
 
 // tooManyBuffers says why a receive leaves no room for one buffer more, or nothing.
-func tooManyBuffers(op *Op) string {
-	const most = spillVectors - 1
+func (e *Endpoint) tooManyBuffers(op *Op) string {
+	most := spillVectors(e.provider) - 1
 	full := 0
 	for _, b := range op.Vector {
 		if len(b) > 0 {

@@ -26,7 +26,7 @@ func (e *Endpoint) stage(op *Op, c *cgo.Op, x *cgo.Extra) bool {
 		return true
 	}
 	spills := e.spilling(op)
-	if spills && tooManyBuffers(op) != "" {
+	if spills && e.tooManyBuffers(op) != "" {
 		return true
 	}
 	kind, connected := &kinds[op.Kind], e.connected

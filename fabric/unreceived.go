@@ -1,0 +1,48 @@
+//go:build linux
+
+package fabric
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weft-go/weft/cgo"
+)
+
+// unreceived is what a shared receive context of sockets has of messages.
+type unreceived struct{ cgo.Unreceived }
+
+// answered has nothing arrive there any more for an endpoint whose connections have ended, and
+// says whether that is so. An answer that a connection did not take before is given to a socket
+// that nobody reads, or the thread would keep it, and look into the endpoint, for good.
+func (u unreceived) answered(e *Endpoint) bool {
+	var pairs [][2]int
+	defer func() {
+		for _, p := range pairs {
+			_ = unix.Close(p[1])
+		}
+	}()
+	for end := time.Now().Add(patienceWithAnswer); ; time.Sleep(lookAgain) {
+		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+		if err != nil {
+			return false
+		}
+		arriving, taken := u.Arriving(e.raw, pair[0])
+		if taken {
+			pairs = append(pairs, pair)
+		} else {
+			_ = unix.Close(pair[0])
+			_ = unix.Close(pair[1])
+		}
+		if !arriving {
+			return true
+		}
+		if time.Now().After(end) {
+			return false
+		}
+		for _, p := range pairs {
+			discard(p[1])
+		}
+	}
+}
