@@ -2,9 +2,8 @@
 
 #define _GNU_SOURCE
 #include "abandonedlock.h"
-#include "mapped.h"
+#include "calls.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -12,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -178,80 +176,14 @@ static int try_lock(pthread_spinlock_t *l)
 	return take(l, fresh) ? 0 : EBUSY;
 }
 
-// table is where a table of a library is: the loader may have added where the library is, or not.
-static const void *table(const struct dl_phdr_info *library, ElfW(Addr) value)
-{
-	return (const void *)(value < library->dlpi_addr ? value + library->dlpi_addr : value);
-}
-
-// give has a word of a library say where a function of this file is. The loader has taken the
-// right to write there away where the library asks for that (PT_GNU_RELRO).
-static int give(const struct dl_phdr_info *library, char *word, int (*ours)(pthread_spinlock_t *))
-{
-	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-	char *begin = (char *)((uintptr_t)word & ~(page - 1));
-	size_t length = (size_t)(word + sizeof ours - begin);
-	int i, relro = 0;
-
-	// Of a page that is only partly of that kind it has not.
-	for (i = 0; i < library->dlpi_phnum; i++) {
-		const ElfW(Phdr) *h = &library->dlpi_phdr[i];
-		const uintptr_t start = library->dlpi_addr + h->p_vaddr;
-
-		relro |= h->p_type == PT_GNU_RELRO && (uintptr_t)begin >= (start & ~(page - 1)) &&
-			 (uintptr_t)begin < ((start + h->p_memsz) & ~(page - 1));
-	}
-	if (relro && mprotect(begin, length, PROT_READ | PROT_WRITE))
-		return 0;
-	__atomic_store_n((uintptr_t *)word, (uintptr_t)ours, __ATOMIC_RELEASE);
-	if (relro)
-		mprotect(begin, length, PROT_READ);
-	return 1;
-}
-
-// give_to does so in the table of what libfabric calls elsewhere, and says whether it was there.
-static int give_to(struct dl_phdr_info *library, size_t size, void *code)
-{
-	const ElfW(Dyn) *d = NULL;
-	const ElfW(Sym) *symbols = NULL;
-	const ElfW(Rela) *calls = NULL;
-	const char *strings = NULL;
-	const char *name;
-	size_t i, count = 0;
-	int given = 0;
-
-	(void)size;
-	if (!weft_has(library, code, 1, PF_X))
-		return 0;
-	for (i = 0; i < library->dlpi_phnum; i++)
-		if (library->dlpi_phdr[i].p_type == PT_DYNAMIC)
-			d = (const ElfW(Dyn) *)(library->dlpi_addr + library->dlpi_phdr[i].p_vaddr);
-	for (; d && d->d_tag != DT_NULL; d++) {
-		if (d->d_tag == DT_SYMTAB)
-			symbols = table(library, d->d_un.d_ptr);
-		else if (d->d_tag == DT_STRTAB)
-			strings = table(library, d->d_un.d_ptr);
-		else if (d->d_tag == DT_JMPREL)
-			calls = table(library, d->d_un.d_ptr);
-		else if (d->d_tag == DT_PLTRELSZ)
-			count = d->d_un.d_val / sizeof *calls;
-		else if (d->d_tag == DT_PLTREL && d->d_un.d_val != DT_RELA)
-			return 0;
-	}
-	for (i = 0; calls && symbols && strings && i < count; i++) {
-		name = strings + symbols[ELF64_R_SYM(calls[i].r_info)].st_name;
-		if (!strcmp(name, "pthread_spin_trylock"))
-			given += give(library, (char *)library->dlpi_addr + calls[i].r_offset, try_lock);
-		else if (!strcmp(name, "pthread_spin_lock"))
-			given += give(library, (char *)library->dlpi_addr + calls[i].r_offset, lock_patiently);
-	}
-	return given;
-}
-
 static int ret = -1;
 
 static void break_locks(void)
 {
+	static const struct weft_call ours[] = {
+		{ "pthread_spin_lock", (void (*)(void))lock_patiently },
+		{ "pthread_spin_trylock", (void (*)(void))try_lock },
+	};
 	pthread_spinlock_t l;
 	struct stat its;
 
@@ -265,7 +197,7 @@ static void break_locks(void)
 		return;
 	namespace_number = 1 + (int)(its.st_ino % NAMESPACES);
 	// Both functions, in one place each.
-	if (dl_iterate_phdr(give_to, dlsym(RTLD_DEFAULT, "fi_getinfo")) == 2)
+	if (weft_replace_calls(ours, 2) == 2)
 		ret = 0;
 }
 

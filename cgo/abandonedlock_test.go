@@ -12,7 +12,7 @@ import (
 func TestAbandonedLock(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "abandonedlock")
 	compile := exec.Command("gcc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-g", "-fsanitize=address,undefined",
-		"-fno-sanitize-recover", "-o", program, "../testdata/abandonedlock/abandonedlock.c", "mapped.c")
+		"-fno-sanitize-recover", "-o", program, "../testdata/abandonedlock/abandonedlock.c", "calls.c", "mapped.c")
 	if out, err := compile.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -3,6 +3,7 @@
 package cgo
 
 /*
+#include "callers.h"
 #include "connection.h"
 */
 import "C"
@@ -55,7 +56,30 @@ func (p PassiveEndpoint) Name() ([]byte, Code) { return nameOf(&p.p.fid) }
 func (p PassiveEndpoint) SetName(address []byte) Code { return setName(&p.p.fid, address) }
 
 // Close closes the endpoint (fi_close).
-func (p PassiveEndpoint) Close() Code { return codeOf(C.weft_close(&p.p.fid)) }
+func (p PassiveEndpoint) Close() Code {
+	code := codeOf(C.weft_close(&p.p.fid))
+	if code == 0 {
+		C.weft_hang_up(p.p)
+	}
+	return code
+}
+
+// DoubtCallers has libfabric hear of who calls, or answers, an endpoint of sockets only what a peer
+// can say: of endpoints whose calls are those that say Doubting. It says whether that can be done.
+func DoubtCallers() bool { return C.weft_doubt_callers() == 0 }
+
+// ListenDoubting is Listen of sockets.
+func (p PassiveEndpoint) ListenDoubting() Code { return codeOf(C.weft_listens(p.p)) }
+
+// SetNameDoubting is SetName of sockets.
+func (p PassiveEndpoint) SetNameDoubting(address []byte) Code {
+	return codeOf(C.weft_sets_name(p.p, pointer(address), C.uint64_t(len(address))))
+}
+
+// ConnectDoubting is Connect of sockets.
+func (e Endpoint) ConnectDoubting(address, data []byte) Code {
+	return codeOf(C.weft_connects(e.p, pointer(address), pointer(data), C.uint64_t(len(data))))
+}
 
 // Identity is what Object of an event about the endpoint is.
 func (e Endpoint) Identity() uintptr { return uintptr(unsafe.Pointer(&e.p.fid)) }

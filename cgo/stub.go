@@ -152,7 +152,10 @@ func (PassiveEndpoint) Reject(Info, []byte) Code         { return NoSystem }
 func (PassiveEndpoint) Name() ([]byte, Code)             { return nil, NoSystem }
 func (PassiveEndpoint) SetName([]byte) Code              { return NoSystem }
 func (PassiveEndpoint) Close() Code                      { return NoSystem }
+func (PassiveEndpoint) ListenDoubting() Code             { return NoSystem }
+func (PassiveEndpoint) SetNameDoubting([]byte) Code      { return NoSystem }
 func (PassiveEndpoint) SizeOption(Option) (uint64, Code) { return 0, NoSystem }
+func DoubtCallers() bool                                 { return false }
 
 // Of contexts.go.
 
@@ -557,6 +560,7 @@ func (Endpoint) JoinCollective(uint64, AddressSet, uint64) (Multicast, Code) {
 	return Multicast{}, NoSystem
 }
 func (Endpoint) Join([]byte, uint64) (Multicast, Code)            { return Multicast{}, NoSystem }
+func (Endpoint) ConnectDoubting([]byte, []byte) Code              { return NoSystem }
 func (Endpoint) Identity() uintptr                                { return 0 }
 func (Endpoint) Connect([]byte, []byte) Code                      { return NoSystem }
 func (Endpoint) Accept([]byte) Code                               { return NoSystem }

@@ -188,7 +188,11 @@ func (e *Endpoint) Connect(address, data []byte) error {
 		}
 		return nil
 	}, data, func() error {
-		err := fail(op, e.provider, int(e.raw.Connect(address, data)))
+		connect := e.raw.Connect
+		if doubtsCallers(e.provider) {
+			connect = e.raw.ConnectDoubting
+		}
+		err := fail(op, e.provider, int(connect(address, data)))
 		if errors.Is(err, syscall.ENOMEM) && core(e.provider) == "sockets" {
 			// What sockets says of whatever keeps it from connecting.
 			return &Error{Op: op, Provider: e.provider, Errno: Errno(syscall.ECONNREFUSED), Detail: "sockets does not say why it could not connect"}

@@ -86,6 +86,9 @@ func (p *PassiveEndpoint) SetName(address []byte) error {
 		if detail := wrongAddress(p.info, address); detail != "" {
 			return p.invalid(op, detail)
 		}
+		if doubtsCallers(p.provider) {
+			return fail(op, p.provider, int(p.raw.SetNameDoubting(address)))
+		}
 		return fail(op, p.provider, int(p.raw.SetName(address)))
 	})
 }
@@ -127,6 +130,9 @@ func (p *PassiveEndpoint) Listen(q *EventQueue) error {
 		p.adopt(&q.handle)
 		q.attach(p.raw.Identity(), p)
 		p.events = q
+		if doubtsCallers(p.provider) {
+			return fail(op, p.provider, int(p.raw.ListenDoubting()))
+		}
 		return fail(op, p.provider, int(p.raw.Listen()))
 	})
 }
@@ -225,6 +231,10 @@ func (p *PassiveEndpoint) closeLeft() {
 		p.left = nil
 	}
 }
+
+// doubtsCallers says of providers that their connected endpoints would believe whatever calls them,
+// or answers, and that weft looks at it before (cgo/callers.c).
+func doubtsCallers(provider string) bool { return core(provider) == "sockets" && cgo.DoubtCallers() }
 
 // endSilent ends the connections of peers that have not said anything yet.
 func (p *PassiveEndpoint) endSilent() {

@@ -1,0 +1,14 @@
+// What libfabric calls elsewhere.
+#ifndef WEFT_CALLS_H
+#define WEFT_CALLS_H
+
+struct weft_call {
+	const char *name;
+	void (*ours)(void); // in the place of that function
+};
+
+// weft_replace_calls has libfabric call other functions than those of these names, and returns how
+// many it has calls of.
+int weft_replace_calls(const struct weft_call *calls, int count);
+
+#endif
