@@ -15,18 +15,11 @@ func (e Endpoint) GuardFetches() bool { return C.weft_guard_fetches(e.p) != 0 }
 
 // MarkMessages has a domain of ofi_rxm, of which nothing was opened yet, know by which
 // connection a message came, so that GuardFetches also finds those whose connection's place
-// another has; and, if it is to keep registrations, what it registers for messages. It says
-// whether the domain below was found.
-func (d Domain) MarkMessages(keepRegistrations bool) bool {
-	keep := C.int(0)
-	if keepRegistrations {
-		keep = 1
-	}
-	return C.weft_mark_messages(d.p, keep) != 0
-}
+// another has, and keep what it registers for messages. It says whether the domain below was found.
+func (d Domain) MarkMessages() bool { return C.weft_mark_messages(d.p) != 0 }
 
-// CloseRegistrations closes what a domain that keeps registrations has of messages that did not
-// come to their end, and returns how many there were, or an error. Everything else of the domain
+// CloseRegistrations closes what such a domain has registered for messages that did not come to
+// their end, and returns how many there were, or an error. Everything else of the domain
 // is closed.
 func (d Domain) CloseRegistrations() int { return int(C.weft_close_registrations(d.p)) }
 

@@ -10,11 +10,11 @@ extern _Thread_local uint32_t weft_lost;
 
 // weft_mark_messages has a domain of ofi_rxm, of which nothing has been opened yet,
 // number connections, and mark messages with the last number. It returns how many domains
-// there are below it; 0: none was found, and nothing is marked. With keep_registrations it also
-// keeps what it registers for messages.
-int weft_mark_messages(struct fid_domain *domain, int keep_registrations);
+// there are below it; 0: none was found, and nothing is marked.
+// What is registered in those is kept, too.
+int weft_mark_messages(struct fid_domain *domain);
 // weft_close_registrations closes what such a domain, of which everything else is closed, has
-// registered in those below it, if they keep that. It returns how many there were, or an error.
+// registered in those below it. It returns how many there were, or an error.
 int weft_close_registrations(struct fid_domain *domain);
 // weft_no_place_for_marks says that buffers have no place for a mark, and returns 0.
 int weft_no_place_for_marks(void);

@@ -50,13 +50,19 @@ static int close_own(struct fid *fid)
 {
 	struct lasting *l = of(fid), *too_old = NULL;
 	struct fid_ep *own = __atomic_exchange_n(&l->own, NULL, __ATOMIC_ACQ_REL);
-	int ret = own ? fi_close(&own->fid) : 0;
+	int ret, brought = own && l->brings.before;
 
-	if (ret)
-		__atomic_store_n(&l->own, own, __ATOMIC_RELEASE);
-	if (ret || !own)
-		return ret;
+	if (!own)
+		return 0;
+	// Its place may be another's afterwards.
 	weft_brings_no_more(&l->brings);
+	ret = fi_close(&own->fid);
+	if (ret) {
+		__atomic_store_n(&l->own, own, __ATOMIC_RELEASE);
+		if (brought)
+			weft_may_bring(&l->brings);
+		return ret;
+	}
 	weft_keep(WEFT_FOR_CONNECTIONS, l);
 	pthread_mutex_lock(&lock);
 	tdelete(l, &living, by_place);
@@ -159,11 +165,12 @@ static int getpeer(struct fid_ep *ep, void *address, size_t *length)
 static void learn_number(struct fid_ep *ep, const void *data, size_t length, size_t place)
 {
 	struct weft_bringing *b = &of(ep)->brings;
+	struct fid_ep *own = own_of(ep);
 
-	if (length < place + sizeof b->number || !b->queue || !b->events || b->before)
+	if (!own || length < place + sizeof b->number || !b->queue || !b->events || b->before)
 		return;
 	memcpy(&b->number, (const char *)data + place, sizeof b->number);
-	b->own = &own_of(ep)->fid;
+	b->own = &own->fid;
 	weft_may_bring(b);
 }
 
@@ -204,7 +211,7 @@ static ssize_t receive(struct fid_ep *ep, void *buf, size_t length, void *desc, 
 	struct fid_ep *posted = own_of(ep);
 
 	weft_learn(buf, length, context);
-	if (posted && weft_spares(posted, context))
+	if (posted && weft_spares(posted, buf, length, context))
 		return 0;
 	DO(fi_recv(own, buf, length, desc, peer, context));
 }

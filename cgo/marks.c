@@ -94,7 +94,7 @@ static ssize_t receive_by_all(struct fid_ep *shared, void *buf, size_t len, void
 	const struct fi_ops_msg *own = own_of(shared->msg);
 
 	weft_learn(buf, len, context);
-	if (weft_spares(shared, context))
+	if (weft_spares(shared, buf, len, context))
 		return 0;
 	return own->recv(shared, buf, len, desc, peer, context);
 }
@@ -106,19 +106,24 @@ void weft_post_for_all(struct fid_ep *shared, void *buf, size_t length, void *co
 	own->recv(shared, buf, length, NULL, FI_ADDR_UNSPEC, context);
 }
 
+int weft_segments_are_seen(void)
+{
+	// In 1.x, only what comes before a message is in the buffer.
+	return __atomic_load_n(&to_buffer, __ATOMIC_RELAXED) > 0 &&
+	       __atomic_load_n(&weft_posted_length, __ATOMIC_RELAXED) > WEFT_BEFORE_MESSAGES;
+}
+
 static ssize_t read_and_mark(struct fid_cq *cq, void *buf, size_t count)
 {
 	const struct fi_ops_cq *own = own_of(cq->ops);
 	const struct fi_cq_data_entry *e = buf;
 	ptrdiff_t at = __atomic_load_n(&to_number, __ATOMIC_RELAXED);
 	ptrdiff_t to = __atomic_load_n(&to_buffer, __ATOMIC_RELAXED);
-	size_t length = __atomic_load_n(&weft_posted_length, __ATOMIC_RELAXED);
 	uint64_t number = __atomic_load_n(&numbers, __ATOMIC_RELAXED);
 	ssize_t ret, i;
 
-	// In 1.x, only what comes before a message is in the buffer.
-	if (to > 0 && length > WEFT_BEFORE_MESSAGES)
-		ret = weft_read_segments(cq, buf, count, own->read, to, length);
+	if (weft_segments_are_seen())
+		ret = weft_read_segments(cq, buf, count, own->read, to);
 	else
 		ret = own->read(cq, buf, count);
 
@@ -281,7 +286,7 @@ int weft_no_place_for_marks(void)
 	return 0;
 }
 
-int weft_mark_messages(struct fid_domain *domain, int keep_registrations)
+int weft_mark_messages(struct fid_domain *domain)
 {
 	struct fid_domain **word = (struct fid_domain **)domain;
 	struct fid_domain **end = word + malloc_usable_size(domain) / sizeof *word;
@@ -296,8 +301,7 @@ int weft_mark_messages(struct fid_domain *domain, int keep_registrations)
 	for (; word < end; word++)
 		if (*word != domain && is_domain(&looks, *word)) {
 			replace(*word);
-			if (keep_registrations)
-				weft_keep_registrations(*word);
+			weft_keep_registrations(*word);
 			count++;
 		}
 	if (!count)

@@ -32,22 +32,29 @@ struct head {
 #define LAST UINT64_C(3)
 #define PLACES UINT64_C(3)
 
+// What was in a queue when an end came has been read after so many, if it is never empty.
+#define MOST_WAITING 65536
+
 // message is one of which not all segments have come.
 struct message {
 	const struct weft_bringing *by;
 	struct head head; // of the first
 	uint64_t flags;	  // of its completion
-	ptrdiff_t to_packet;
+	void *spare;	  // the context of a buffer
+	void *buf;
 	size_t length;
-	void *spare; // the context of a buffer
 	int ended;
 	struct message *next;
 };
 
 static struct weft_bringing *connections;
+// The one that has brought the last segment, or NULL; and whether there was ever one.
+static const struct weft_bringing *recent;
+static int were_some;
 static struct message *messages;
-// How many there are, which is mostly 0: then nobody looks.
-static int count_of_messages;
+// How many there are, and how many connections of which an end is withheld, or whose endpoint is
+// closed: mostly none, and then nobody looks.
+static int count_of_messages, count_of_ends;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 uint64_t weft_cut(void)
@@ -58,6 +65,11 @@ uint64_t weft_cut(void)
 static int are_some(void)
 {
 	return __atomic_load_n(&count_of_messages, __ATOMIC_ACQUIRE) > 0;
+}
+
+static int are_ends(void)
+{
+	return __atomic_load_n(&count_of_ends, __ATOMIC_ACQUIRE) > 0;
 }
 
 // post posts a buffer as libfabric does.
@@ -77,18 +89,21 @@ static void take_out(struct message **place)
 	*place = m->next;
 	__atomic_sub_fetch(&count_of_messages, 1, __ATOMIC_RELEASE);
 	if (m->spare)
-		post(m->by, (char *)m->spare + m->to_packet, m->length, m->spare);
+		post(m->by, m->buf, m->length, m->spare);
 	weft_give(WEFT_FOR_CONNECTIONS, m);
 }
 
 void weft_may_bring(struct weft_bringing *b)
 {
+	if (!weft_segments_are_seen())
+		return;
 	pthread_mutex_lock(&lock);
 	b->next = connections;
 	b->before = &connections;
 	if (b->next)
 		b->next->before = &b->next;
 	connections = b;
+	were_some = 1;
 	pthread_mutex_unlock(&lock);
 	weft_watch_events(b->events);
 }
@@ -100,12 +115,13 @@ void weft_brings_no_more(struct weft_bringing *b)
 	pthread_mutex_lock(&lock);
 	while (*place && (*place)->by != b)
 		place = &(*place)->next;
-	if (*place) {
-		// Those that were posted to the connection by itself end with it.
-		if (!b->shared)
-			(*place)->spare = NULL;
+	if (*place)
 		take_out(place);
-	}
+	if (recent == b)
+		recent = NULL;
+	if (b->withheld || b->ending)
+		__atomic_sub_fetch(&count_of_ends, 1, __ATOMIC_RELEASE);
+	b->withheld = b->ending = 0;
 	if (b->before) {
 		*b->before = b->next;
 		if (b->next)
@@ -123,44 +139,47 @@ static int brings(const struct weft_bringing *b, const struct fid_cq *cq, const 
 }
 
 // begin keeps that the first segment of a message is there.
-static void begin(const struct fid_cq *cq, const struct head *h, uint64_t flags, ptrdiff_t to_packet,
-		  size_t length)
+static void begin(const struct weft_bringing *b, const struct head *h, uint64_t flags)
 {
-	const struct weft_bringing *b = connections;
-	struct message *m;
+	struct message *m = weft_take(WEFT_FOR_CONNECTIONS, sizeof *m);
 
-	while (b && !brings(b, cq, h))
-		b = b->next;
-	m = b ? weft_take(WEFT_FOR_CONNECTIONS, sizeof *m) : NULL;
 	if (!m)
 		return;
 	m->by = b;
 	m->head = *h;
 	m->flags = flags;
-	m->to_packet = to_packet;
-	m->length = length;
 	m->next = messages;
 	messages = m;
 	__atomic_add_fetch(&count_of_messages, 1, __ATOMIC_RELEASE);
 }
 
-// note is for a segment that is about to be read.
-static void note(const struct fid_cq *cq, const struct head *h, uint64_t flags, ptrdiff_t to_packet,
-		 size_t length)
+// note is for a segment that is about to be read, and says whether it is not: what comes by a
+// connection that is closed, or that of an endpoint that is being closed, behind the last segments
+// that it was given.
+static int note(const struct fid_cq *cq, const struct head *h, uint64_t flags)
 {
 	const uint64_t at = h->place & PLACES;
+	const struct weft_bringing *b;
 	struct message **place = &messages;
+	int late;
 
-	if (at != FIRST && at != LAST)
-		return;
 	pthread_mutex_lock(&lock);
-	while (*place && !brings((*place)->by, cq, h))
-		place = &(*place)->next;
-	if (*place)
-		take_out(place);
-	if (at == FIRST)
-		begin(cq, h, flags, to_packet, length);
+	b = recent;
+	if (!b || !brings(b, cq, h))
+		for (b = connections; b && !brings(b, cq, h);)
+			b = b->next;
+	recent = b;
+	late = b ? b->ending : were_some;
+	if (!late && (at == FIRST || at == LAST)) {
+		while (*place && (*place)->by != b)
+			place = &(*place)->next;
+		if (*place)
+			take_out(place);
+		if (b && at == FIRST)
+			begin(b, h, flags);
+	}
 	pthread_mutex_unlock(&lock);
+	return late;
 }
 
 // last reads the last segment of a message that has ended, and says whether there was one.
@@ -178,7 +197,7 @@ static int last(const struct fid_cq *cq, struct fi_cq_data_entry *e)
 		h.segment_length = 0;
 		h.place = (h.place & ~PLACES) | LAST;
 		h.data = weft_cut();
-		memcpy((char *)m->spare + m->to_packet, &h, sizeof h);
+		memcpy(m->buf, &h, sizeof h);
 		memset(e, 0, sizeof *e);
 		e->op_context = m->spare;
 		e->flags = m->flags;
@@ -190,8 +209,8 @@ static int last(const struct fid_cq *cq, struct fi_cq_data_entry *e)
 	return m != NULL;
 }
 
-// ends_now says whether the next event is the end of a connection that has not brought all of a
-// message, which ends with it.
+// ends_now says whether the next event is the end of a connection of which ofi_rxm is not to hear
+// yet: of which something may be in the queue still, or a message that has not come as a whole.
 static int ends_now(struct fid_eq *eq, weft_read_events *read)
 {
 	union {
@@ -199,77 +218,76 @@ static int ends_now(struct fid_eq *eq, weft_read_events *read)
 		char room[1024];
 	} next;
 	uint32_t event;
-	struct message *m;
+	struct weft_bringing *b;
+	struct message *m = NULL;
+	int withheld = 0;
 
 	if (read(eq, &event, &next, sizeof next, FI_PEEK) < (ssize_t)sizeof next.entry ||
 	    event != FI_SHUTDOWN)
 		return 0;
 	pthread_mutex_lock(&lock);
-	for (m = messages; m && m->by->own != next.entry.fid;)
-		m = m->next;
-	if (m)
-		m->ended = 1;
+	for (b = connections; b && b->own != next.entry.fid;)
+		b = b->next;
+	if (b && !b->drained) {
+		if (!b->withheld && !b->ending)
+			__atomic_add_fetch(&count_of_ends, 1, __ATOMIC_RELEASE);
+		b->withheld = 1;
+		withheld = 1;
+	} else if (b) {
+		for (m = messages; m && m->by != b;)
+			m = m->next;
+		if (m)
+			m->ended = 1;
+		withheld = m && m->spare;
+	}
 	pthread_mutex_unlock(&lock);
-	return m && m->spare;
+	return withheld;
 }
 
-// events_of returns the events of a connection of that queue with such a message.
-static struct fid_eq *events_of(const struct fid_cq *cq)
+// was_read is for a queue of which so many were read; 0: it was empty.
+static void was_read(const struct fid_cq *cq, ssize_t count)
 {
-	struct message *m;
-	struct fid_eq *eq;
+	struct weft_bringing *b;
 
 	pthread_mutex_lock(&lock);
-	for (m = messages; m && m->by->queue != cq;)
-		m = m->next;
-	eq = m ? m->by->events : NULL;
+	for (b = connections; b; b = b->next)
+		if (b->queue == cq && b->withheld) {
+			b->read += (size_t)count;
+			b->drained |= !count || b->read > MOST_WAITING;
+		}
 	pthread_mutex_unlock(&lock);
-	return eq;
 }
 
 ssize_t weft_read_ends(struct fid_eq *eq, uint32_t *event, void *buf, size_t len, uint64_t flags,
 		       weft_read_events *read)
 {
-	if (are_some() && ends_now(eq, read))
+	if (!(flags & FI_PEEK) && weft_segments_are_seen() && ends_now(eq, read))
 		return -FI_EAGAIN;
 	return read(eq, event, buf, len, flags);
 }
 
-static void look(struct fid_eq *eq)
-{
-	char room[1024];
-	uint32_t event;
-
-	fi_eq_read(eq, &event, room, sizeof room, FI_PEEK);
-}
-
 ssize_t weft_read_segments(struct fid_cq *cq, struct fi_cq_data_entry *entries, size_t count,
-			   weft_read_queue *read, ptrdiff_t to_packet, size_t length)
+			   weft_read_queue *read, ptrdiff_t to_packet)
 {
 	const struct head *h;
-	struct fid_eq *eq;
-	ssize_t ret = read(cq, entries, count), i;
+	ssize_t ret = read(cq, entries, count), i, n;
 
-	if (ret == -FI_EAGAIN && count && are_some()) {
-		// Of a connection whose end is known before, nothing more can come.
-		eq = events_of(cq);
-		if (eq)
-			look(eq);
-		ret = read(cq, entries, count);
-		if (ret == -FI_EAGAIN)
-			return last(cq, entries) ? 1 : ret;
+	if ((ret > 0 || ret == -FI_EAGAIN) && are_ends())
+		was_read(cq, ret > 0 ? ret : 0);
+	if (ret == -FI_EAGAIN && count && are_some() && last(cq, entries))
+		return 1;
+	for (i = n = 0; i < ret; i++) {
+		if ((entries[i].flags & FI_RECV) && entries[i].op_context && entries[i].len >= sizeof *h) {
+			h = (const struct head *)((const char *)entries[i].op_context + to_packet);
+			if (h->type == IN_SEGMENTS && note(cq, h, entries[i].flags))
+				continue;
+		}
+		entries[n++] = entries[i];
 	}
-	for (i = 0; i < ret; i++) {
-		if (!(entries[i].flags & FI_RECV) || !entries[i].op_context || entries[i].len < sizeof *h)
-			continue;
-		h = (const struct head *)((const char *)entries[i].op_context + to_packet);
-		if (h->type == IN_SEGMENTS)
-			note(cq, h, entries[i].flags, to_packet, length);
-	}
-	return ret;
+	return ret > 0 && n == 0 ? -FI_EAGAIN : ret > 0 ? n : ret;
 }
 
-int weft_spares(const struct fid_ep *ep, void *context)
+int weft_spares(const struct fid_ep *ep, void *buf, size_t length, void *context)
 {
 	const struct weft_bringing *b;
 	struct message *m;
@@ -282,8 +300,11 @@ int weft_spares(const struct fid_ep *ep, void *context)
 		if (!m->spare && (b->shared ? b->shared == ep : b->own == &ep->fid))
 			break;
 	}
-	if (m)
+	if (m) {
 		m->spare = context;
+		m->buf = buf;
+		m->length = length;
+	}
 	pthread_mutex_unlock(&lock);
 	return m != NULL;
 }
@@ -301,14 +322,24 @@ static int has(struct fid_ep *ep, const void *pointer)
 
 int weft_end_segments(struct fid_ep *ep)
 {
+	const struct fid_cq *not_its = NULL, *its = NULL;
+	struct weft_bringing *b;
 	struct message *m;
 	int count = 0;
 
-	if (!are_some())
-		return 0;
 	pthread_mutex_lock(&lock);
+	for (b = connections; b; b = b->next) {
+		if (b->queue == not_its || (b->queue != its && !has(ep, b->queue))) {
+			not_its = b->queue;
+			continue;
+		}
+		its = b->queue;
+		if (!b->withheld && !b->ending)
+			__atomic_add_fetch(&count_of_ends, 1, __ATOMIC_RELEASE);
+		b->ending = 1;
+	}
 	for (m = messages; m; m = m->next)
-		if (m->spare && has(ep, m->by->queue)) {
+		if (m->by->ending && m->spare) {
 			m->ended = 1;
 			count++;
 		}

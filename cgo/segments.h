@@ -11,6 +11,9 @@ struct weft_bringing {
 	struct fid_eq *events;
 	struct fid_ep *shared; // where buffers are posted, or NULL: to the connection
 	uint64_t number;       // by which the peer calls it
+	// Its end is there, and not said yet; since then, its queue was empty; the endpoint is closed.
+	int withheld, drained, ending;
+	size_t read; // how many since its end is withheld
 	struct weft_bringing *next, **before;
 };
 
@@ -24,10 +27,9 @@ typedef ssize_t weft_read_events(struct fid_eq *eq, uint32_t *event, void *buf, 
 				 uint64_t flags);
 
 // weft_read_segments reads a queue of ofi_rxm's by read, and of a message whose connection has
-// ended a last segment that says so. to_packet is from the context of a buffer to its beginning,
-// and length how long the buffers are.
+// ended a last segment that says so. to_packet is from the context of a buffer to its beginning.
 ssize_t weft_read_segments(struct fid_cq *cq, struct fi_cq_data_entry *entries, size_t count,
-			   weft_read_queue *read, ptrdiff_t to_packet, size_t length);
+			   weft_read_queue *read, ptrdiff_t to_packet);
 
 // weft_read_ends reads events by read, and none of an end before such a segment was read.
 ssize_t weft_read_ends(struct fid_eq *eq, uint32_t *event, void *buf, size_t len, uint64_t flags,
@@ -35,11 +37,15 @@ ssize_t weft_read_ends(struct fid_eq *eq, uint32_t *event, void *buf, size_t len
 
 // weft_spares is for a buffer that ofi_rxm is about to post, and says whether it is kept for such a
 // segment.
-int weft_spares(const struct fid_ep *ep, void *context);
+int weft_spares(const struct fid_ep *ep, void *buf, size_t length, void *context);
 
-// weft_end_segments has messages of which not all segments have come end with the next reads of
-// the endpoint's queue, as if their connections had, and returns how many there are.
+// weft_end_segments is for an endpoint that is to be closed. Messages of which not all segments have
+// come end with the next reads of its queue, as if their connections had, and no others begin. It
+// returns how many there are.
 int weft_end_segments(struct fid_ep *ep);
+
+// weft_segments_are_seen says whether queues are read by weft_read_segments.
+int weft_segments_are_seen(void);
 
 // weft_cut is what such a message has for an immediate.
 uint64_t weft_cut(void);

@@ -536,7 +536,7 @@ func (Domain) OpenSharedTransmit(Info) (SharedTransmit, Code)           { return
 func (Domain) OpenSharedReceive(Info) (Endpoint, Code)                  { return Endpoint{}, NoSystem }
 func (Domain) OpenCounter(int) (Counter, Code)                          { return Counter{}, NoSystem }
 func (Domain) FlushWork() Code                                          { return NoSystem }
-func (Domain) MarkMessages(bool) bool                                   { return false }
+func (Domain) MarkMessages() bool                                       { return false }
 func (Domain) CloseRegistrations() int                                  { return 0 }
 func (Domain) RegisterVector(*RegionRequest) (Region, Code)             { return Region{}, NoSystem }
 func (Domain) RegisterAttributes(*RegionRequest, []byte) (Region, Code) { return Region{}, NoSystem }

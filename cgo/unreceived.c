@@ -174,7 +174,7 @@ enum weft_arriving weft_is_arriving(struct fid_ep *shared, ptrdiff_t list, struc
 	found = find(&l->arriving, inside, &by);
 	if (found == 0)
 		return WEFT_ARRIVES_NOT;
-	if (found < 0 || !by)
+	if (found < 0 || !by || by->socket < -1 || (by->connected & ~1))
 		return WEFT_ARRIVES;
 	if (by->socket == -1) {
 		__atomic_store_n(&by->socket, nobody, __ATOMIC_RELEASE);

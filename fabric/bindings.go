@@ -47,7 +47,8 @@ type CounterBinding struct {
 // EnableWith binds the endpoint to what it works with and makes it ready. It can
 // be called once; an endpoint for which it failed within libfabric can only be
 // closed. ErrInvalid says what is missing or does not fit, ErrBusy that a counter
-// counts deferred operations; nothing is bound then. What was bound cannot
+// counts deferred operations, or that a shared receive context has messages of too many
+// endpoints that are closed; nothing is bound then. What was bound cannot
 // be closed before the endpoint. A ReadWait of the queues by another goroutine is
 // ended, and their calls wait meanwhile; other endpoints of the queues must not be in
 // a turn.

@@ -40,7 +40,10 @@ func TestCallersThatAreNoPeers(t *testing.T) {
 	head := func(kind byte, data int) []byte { return []byte{kind, 0, 0, 0, 0, 0, byte(data >> 8), byte(data)} }
 	request := append(append(head(0, 0), 2, 0), make([]byte, 54)...)
 	says := [][]byte{
-		nil, {0}, {1}, bytes.Repeat([]byte{0xff}, 4096), make([]byte, 63), append(append(head(0, 9), 2, 0), make([]byte, 60)...),
+		nil,
+		{0},
+		{1},
+		bytes.Repeat([]byte{0xff}, 4096), make([]byte, 63), append(append(head(0, 9), 2, 0), make([]byte, 60)...),
 		bytes.Repeat([]byte{1}, 4096), bytes.Repeat([]byte{2}, 4096), bytes.Repeat([]byte{3}, 4096), make([]byte, 4096),
 		head(1, 0), head(2, 0xffff), head(3, 0), append(append(head(0, 257), 2, 0), make([]byte, 4096)...), append(append(head(0, 0xffff), 2, 0), make([]byte, 70_000)...),
 		append(request, head(1, 0)...), append(request, head(2, 0xffff)...), append(request, request...),

@@ -18,8 +18,8 @@ import (
 // counter moves operations on.
 //
 // How far a counter counts is the provider's business: sockets has 31 bits, and more
-// cannot be added, set or waited for (ErrInvalid). So is whether it counts failures: sockets does, tcp;ofi_rxm and shm (1.17) leave
-// them to the completion queue.
+// cannot be added, set or waited for (ErrInvalid). So is whether it counts failures: sockets does, but for messages that do
+// not fit their receive, tcp;ofi_rxm and shm (1.17) leave them to the completion queue.
 type Counter struct {
 	handle
 	raw      cgo.Counter

@@ -55,7 +55,7 @@ func (f *Fabric) OpenDomain(i *Info) (*Domain, error) {
 		return nil, fail("fi_domain", i.Provider(), int(code))
 	}
 	if fetchesOverConnections(i.Provider()) {
-		markMessages(raw, i)
+		markMessages(raw)
 	}
 	reach, ok := openReach(i)
 	if !ok {

@@ -70,4 +70,4 @@ var scratch waste
 
 func (*waste) take() *waste { return nil }
 func (*waste) empty()       {}
-func (*waste) give()        {}
+func (*waste) give(bool)    {}

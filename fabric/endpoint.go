@@ -4,6 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/weft-go/weft/cgo"
 )
@@ -65,6 +66,7 @@ type Endpoint struct {
 	sharing sync.Mutex  // held by who ends those
 	sharers []*Endpoint // of such a context: those that are closed for the program only
 	parted  bool        // one of those, whose connections were seen to end
+	heldAt  time.Time   // since when it is one of those
 	// unreceived is what such a context, of sockets, has of messages, if that is known.
 	unreceived      unreceived
 	unreceivedKnown bool
@@ -131,7 +133,7 @@ func (e *Endpoint) activate(send, receive *CompletionQueue) error {
 		outliveSenders(e)
 	}
 	e.sendFlags = e.Info().Send().Flags
-	if spills(e.Info()) {
+	if spills(e.Info()) && e.shared == nil {
 		e.spill = scratch.take()
 	}
 	e.batch(batches(core(e.provider), LibraryVersion()))

@@ -92,7 +92,7 @@ func (e *Endpoint) closeItself() error {
 			q.outlives()
 		}
 		if e.spill != nil {
-			e.spill.give()
+			e.spill.give(core(e.provider) == "sockets")
 			e.spill = nil
 		}
 		if err := e.endGroups(true); err != nil {

@@ -139,11 +139,11 @@ func (d *Domain) registerAt(r *cgo.Region, base uintptr, length, access uint64) 
 // mayBeFetching says whether a receive may have a message that it is fetching. Collectives have
 // receives of their own.
 func (e *Endpoint) mayBeFetching() bool {
-	if e.receive == nil {
-		return false
-	}
 	if e.Info().Capabilities()&Collectives != 0 {
 		return true
+	}
+	if e.receive == nil {
+		return false
 	}
 	for i := range e.receive.table {
 		if s := &e.receive.table[i]; s.busy && s.endpoint == e && kinds[s.kind].receive {

@@ -17,7 +17,7 @@ import (
 // its contexts: one that is closed stays open inside, where its operations come to
 // their end by themselves, until the endpoint is closed. If they do not, since a peer
 // is stopped say, the connections are ended. So does an endpoint with a shared receive
-// context, until that is closed.
+// context, until that is closed, or nothing of its is there any more.
 
 const (
 	// patienceWithPeers is how long operations of a context may take to end by themselves.
@@ -177,23 +177,24 @@ func (s *ScalableEndpoint) endOutlived() error {
 	return all
 }
 
-// mostSharers is how many closed endpoints a shared context has stay open inside, each with up to
-// four descriptors and some 100 KB, of which nothing is left there; and mostAwaited is how many, for
+// mostSharers is how many closed endpoints of which nothing is left there a shared context has stay
+// open inside, each with up to four descriptors and some 100 KB; and mostAwaited is how many, for
 // whatever reason, when another one is opened.
 const (
 	mostSharers = 32
-	mostAwaited = 256
+	mostAwaited = 128
 )
 
 // outlivedByShared has an endpoint stay open inside until the shared context is closed that it
-// receives into, or mostSharers others have been. What came for it is in the context, whole or
-// in part, and says which endpoint it is of: a receive that finds it there looks into that.
+// receives into, or mostSharers others have been and what came for it was received. That is in
+// the context, whole or in part, and says which endpoint it is of: a receive that finds it there looks into that.
 func (e *Endpoint) outlivedByShared(s *Endpoint) {
 	e.hold = func() bool {
 		e.parted = e.disconnect()
 		if !s.unreceivedKnown || !s.unreceived.answered(e) {
 			e.parted = false
 		}
+		e.heldAt = time.Now()
 		e.abandon()
 		s.mu.Lock()
 		s.sharers = append(s.sharers, e)
@@ -229,9 +230,9 @@ func (e *Endpoint) endSharers(most int) error {
 }
 
 // mayReferTo says whether a shared context may have something of a closed endpoint. What the thread
-// has not seen to end may still bring something.
+// has not seen to end may still bring something, for a while.
 func (e *Endpoint) mayReferTo(s *Endpoint) bool {
-	return e.unreceivedKnown && (!s.parted || e.unreceived.RefersTo(s.raw))
+	return e.unreceivedKnown && (!s.parted && time.Since(s.heldAt) < patienceWithThread || e.unreceived.RefersTo(s.raw))
 }
 
 // roomForSharer says why no other endpoint can receive into a shared context, or nil.
@@ -240,12 +241,13 @@ func (e *Endpoint) roomForSharer() error {
 		return nil
 	}
 	// Their messages may have been received since.
-	if err := e.endSharers(mostSharers); err != nil {
-		return err
-	}
+	err := e.endSharers(mostSharers)
 	n := e.closedSharers()
 	if n < mostAwaited {
 		return nil
+	}
+	if err != nil {
+		return err
 	}
 	return &Error{
 		Op: "fi_ep_bind", Provider: e.provider, Errno: Errno(syscall.EBUSY),
@@ -254,6 +256,8 @@ func (e *Endpoint) roomForSharer() error {
 }
 
 func (e *Endpoint) closedSharers() int {
+	e.sharing.Lock() // whoever ends some has all of them meanwhile
+	defer e.sharing.Unlock()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return len(e.sharers)

@@ -53,12 +53,11 @@ func namesSources(i *Info) uint64 {
 }
 
 // markMessages is for a domain of such a provider that was just opened.
-func markMessages(d cgo.Domain, i *Info) {
+func markMessages(d cgo.Domain) {
 	if rxmBuffers() < leastMarked {
 		cgo.NoPlaceForMarks()
 	}
-	// Where weft does not register, libfabric does.
-	d.MarkMessages(!fetches(i))
+	d.MarkMessages()
 }
 
 // outliveSenders is for an endpoint of such a provider that has been enabled.
@@ -74,7 +73,7 @@ func (e *Endpoint) endSegments() {
 	if olderThanTwo || !fetchesOverConnections(e.provider) || e.severed {
 		return
 	}
-	for end := time.Now().Add(patienceWithThread); e.raw.EndSegments() > 0 && time.Now().Before(end); {
+	for end := time.Now().Add(patienceWithThread); e.raw.EndSegments() > 0 && time.Now().Before(end); time.Sleep(lookAgain) {
 		e.gather()
 	}
 }

@@ -97,6 +97,38 @@ func TestSegments(t *testing.T) {
 			}
 		})
 	}
+	// The receiver is closed while its peer goes on.
+	for round := range 10 {
+		t.Run(fmt.Sprintf("goes on %d", round), func(t *testing.T) {
+			t.Cleanup(func() { nothingOpen(t) })
+			from, to := sides(t, strewInfo(t, "tcp"))
+			sendUnexpected(t, from, to, fabric.Op{Kind: fabric.OpTaggedSend, Tag: many, Buf: text})
+			for tag := range uint64(10) {
+				to.must(t, to, fabric.Op{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Tag: tag, Buf: make([]byte, len(text))})
+			}
+			stop, stopped := make(chan struct{}), make(chan struct{})
+			go func() {
+				defer close(stopped)
+				var none [32]fabric.Completion
+				for tag := uint64(0); ; tag++ {
+					select {
+					case <-stop:
+						return
+					default:
+					}
+					if _, err := from.e.Turn([]fabric.Op{{Kind: fabric.OpTaggedSend, Peer: from.peer, Tag: tag, Buf: text}}, none[:], 0); err != nil {
+						return
+					}
+				}
+			}()
+			for range 100 * (round + 1) {
+				to.turn(t, nil)
+			}
+			require.NoError(t, to.e.Close())
+			close(stop)
+			<-stopped
+		})
+	}
 	t.Log(cut)
 	require.Positive(t, cut[false])
 	require.Positive(t, cut[true])

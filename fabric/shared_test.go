@@ -121,7 +121,7 @@ func TestSharedReceiveOutlivesEndpoint(t *testing.T) {
 
 	// Of so many, each of which has a message there that nobody has received yet, no other one is
 	// opened.
-	const many = 256
+	const many = 128
 	sends := c.queue(t)
 	bindings := fabric.Bindings{Events: c.events, Vector: v, Send: sends, Receive: pool, SharedReceive: srx}
 	before = descriptors(t)

@@ -20,25 +20,32 @@ func (u unreceived) answered(e *Endpoint) bool {
 	var pairs [][2]int
 	defer func() {
 		for _, p := range pairs {
+			if p[0] >= 0 {
+				_ = unix.Close(p[0])
+			}
 			_ = unix.Close(p[1])
 		}
 	}()
-	for end := time.Now().Add(patienceWithAnswer); ; time.Sleep(lookAgain) {
+	another := func() bool {
 		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-		if err != nil {
-			return false
-		}
-		arriving, taken := u.Arriving(e.raw, pair[0])
-		if taken {
+		if err == nil {
 			pairs = append(pairs, pair)
-		} else {
-			_ = unix.Close(pair[0])
-			_ = unix.Close(pair[1])
+		}
+		return err == nil
+	}
+	if !another() {
+		return false
+	}
+	for end := time.Now().Add(patienceWithAnswer); ; time.Sleep(lookAgain) {
+		nobody := &pairs[len(pairs)-1][0]
+		arriving, taken := u.Arriving(e.raw, *nobody)
+		if taken {
+			*nobody = -1 // libfabric's
 		}
 		if !arriving {
 			return true
 		}
-		if time.Now().After(end) {
+		if taken && !another() || time.Now().After(end) {
 			return false
 		}
 		for _, p := range pairs {

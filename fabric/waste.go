@@ -39,11 +39,16 @@ func (w *waste) take() *waste {
 // empty gives what was written back to the system.
 func (w *waste) empty() { _ = unix.Madvise(w.memory, unix.MADV_DONTNEED) }
 
-// give is the end of take.
-func (w *waste) give() {
+// give is the end of take. What a thread may still write into keeps its addresses.
+func (w *waste) give(written bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.users--; w.users == 0 {
+	if w.users--; written {
+		w.users++
+		w.empty()
+		return
+	}
+	if w.users == 0 {
 		_ = unix.Munmap(w.memory)
 		w.memory = nil
 	}
