@@ -211,22 +211,16 @@ static int last(const struct fid_cq *cq, struct fi_cq_data_entry *e)
 
 // ends_now says whether the next event is the end of a connection of which ofi_rxm is not to hear
 // yet: of which something may be in the queue still, or a message that has not come as a whole.
-static int ends_now(struct fid_eq *eq, weft_read_events *read)
+static int ends_now(uint32_t event, const struct fi_eq_cm_entry *entry)
 {
-	union {
-		struct fi_eq_cm_entry entry;
-		char room[1024];
-	} next;
-	uint32_t event;
 	struct weft_bringing *b;
 	struct message *m = NULL;
 	int withheld = 0;
 
-	if (read(eq, &event, &next, sizeof next, FI_PEEK) < (ssize_t)sizeof next.entry ||
-	    event != FI_SHUTDOWN)
+	if (event != FI_SHUTDOWN)
 		return 0;
 	pthread_mutex_lock(&lock);
-	for (b = connections; b && b->own != next.entry.fid;)
+	for (b = connections; b && b->own != entry->fid;)
 		b = b->next;
 	if (b && !b->drained) {
 		if (!b->withheld && !b->ending)
@@ -261,8 +255,20 @@ static void was_read(const struct fid_cq *cq, ssize_t count)
 ssize_t weft_read_ends(struct fid_eq *eq, uint32_t *event, void *buf, size_t len, uint64_t flags,
 		       weft_read_events *read)
 {
-	if (!(flags & FI_PEEK) && weft_segments_are_seen() && ends_now(eq, read))
-		return -FI_EAGAIN;
+	union {
+		struct fi_eq_cm_entry entry;
+		char room[1024];
+	} next;
+	ssize_t ret;
+
+	if (!(flags & FI_PEEK) && weft_segments_are_seen()) {
+		// Where there was nothing, what a second look finds would not have been looked at.
+		ret = read(eq, event, &next, sizeof next, FI_PEEK);
+		if (ret < 0)
+			return ret;
+		if (ret >= (ssize_t)sizeof next.entry && ends_now(*event, &next.entry))
+			return -FI_EAGAIN;
+	}
 	return read(eq, event, buf, len, flags);
 }
 
