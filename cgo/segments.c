@@ -261,8 +261,9 @@ ssize_t weft_read_ends(struct fid_eq *eq, uint32_t *event, void *buf, size_t len
 	} next;
 	ssize_t ret;
 
-	if (!(flags & FI_PEEK) && weft_segments_are_seen()) {
-		// Where there was nothing, what a second look finds would not have been looked at.
+	if (!(flags & FI_PEEK) && are_some() && weft_segments_are_seen()) {
+		// Where there was nothing, what a second look finds would not have been looked at. Without
+		// such messages the events are left alone: looking each time had collectives of libfabric hang.
 		ret = read(eq, event, &next, sizeof next, FI_PEEK);
 		if (ret < 0)
 			return ret;
