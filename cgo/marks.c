@@ -109,7 +109,7 @@ void weft_post_for_all(struct fid_ep *shared, void *buf, size_t length, void *co
 int weft_segments_are_seen(void)
 {
 	// ofi_rxm of 1.x has what it has got of a message where it looks for it.
-	return FI_MAJOR(fi_version()) >= 2 && __atomic_load_n(&to_buffer, __ATOMIC_RELAXED) > 0 &&
+	return FI_MAJOR_VERSION >= 2 && __atomic_load_n(&to_buffer, __ATOMIC_RELAXED) > 0 &&
 	       __atomic_load_n(&weft_posted_length, __ATOMIC_RELAXED) > WEFT_BEFORE_MESSAGES;
 }
 
