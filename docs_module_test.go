@@ -71,17 +71,25 @@ func copyTree(t *testing.T, to string) {
 	t.Helper()
 	listed, err := exec.CommandContext(t.Context(), "git", "ls-files", "-co", "--exclude-standard", "-z").Output()
 	require.NoError(t, err)
+	var there []string
 	for name := range strings.SplitSeq(strings.TrimSuffix(string(listed), "\x00"), "\x00") {
-		about, err := os.Stat(name)
+		_, err := os.Stat(name)
 		if os.IsNotExist(err) {
 			continue // it is deleted, and that is not committed
 		}
 		require.NoError(t, err)
-		text, err := os.ReadFile(name)
-		require.NoError(t, err)
-		require.NoError(t, os.MkdirAll(filepath.Join(to, filepath.Dir(name)), 0o700))
-		require.NoError(t, os.WriteFile(filepath.Join(to, name), text, about.Mode().Perm()))
+		there = append(there, name)
 	}
+	copyPrograms(t, append([]string{"--parents", "-t", to}, there...)...)
+}
+
+// copyPrograms is cp of programs and scripts. What is written by this process while another
+// test starts one of its own is open there for a moment, and who runs it then is told "Text
+// file busy".
+func copyPrograms(t *testing.T, args ...string) {
+	t.Helper()
+	said, err := exec.CommandContext(t.Context(), "cp", args...).CombinedOutput()
+	require.NoError(t, err, "%s", said)
 }
 
 // goSettings are those of the go command.

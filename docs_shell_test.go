@@ -52,7 +52,7 @@ func TestDocShell(t *testing.T) {
 				needsOf(t, b)
 				// Some build the command, and others send it.
 				own := t.TempDir()
-				require.NoError(t, os.CopyFS(own, os.DirFS(bin)))
+				copyPrograms(t, "-RT", bin, own)
 				printed, logged, err := runDocs(t, patience, "bash", "-euo", "pipefail", "-c", script(t, b, own))
 				require.NoError(t, err, "%s%s", printed, logged)
 			})
@@ -102,7 +102,7 @@ func script(t *testing.T, b block, bin string) string {
 	case "a copy of the tree":
 		dir := t.TempDir()
 		copyTree(t, dir)
-		require.NoError(t, os.CopyFS(filepath.Join(dir, "bin"), os.DirFS(bin)))
+		copyPrograms(t, "-R", bin, filepath.Join(dir, "bin"))
 		text += "cd '" + dir + "'\n"
 	default:
 		t.Fatalf("%s: in %q", b.where(), in)
