@@ -78,7 +78,11 @@ func TestPeerEndsAmidSegments(t *testing.T) {
 	if !slices.Contains(testenv.Providers(), "tcp") || fabric.LibraryVersion().Major < 2 {
 		return // no such provider, or no segments
 	}
-	for _, more := range []string{"", "FI_OFI_RXM_BUFFER_SIZE=100000", "FI_OFI_RXM_USE_SRX=0"} {
+	settings := []string{"", "FI_OFI_RXM_USE_SRX=0", "FI_OFI_RXM_BUFFER_SIZE=100000"}
+	if testing.Short() {
+		settings = settings[:2]
+	}
+	for _, more := range settings {
 		ways := testprocess.Command(t, os.Args[0], "-test.run=^TestPeerEndsAmidMessages$/^tcp$", "-test.count=1", "-test.v")
 		ways.Env = append(os.Environ(), "FI_OFI_RXM_SAR_LIMIT=131072")
 		if more != "" {

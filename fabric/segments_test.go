@@ -21,7 +21,7 @@ func TestSegments(t *testing.T) {
 		return // no such provider, or no segments
 	}
 	if os.Getenv(child) == "" {
-		command := testprocess.Command(t, os.Args[0], "-test.run=^TestSegments$", "-test.count=1", "-test.v")
+		command := testprocess.Command(t, os.Args[0], "-test.run=^TestSegments$", "-test.count=1", "-test.v", fmt.Sprintf("-test.short=%t", testing.Short()))
 		command.Env = append(os.Environ(), child+"=yes", "FI_OFI_RXM_SAR_LIMIT=131072")
 		said, err := command.CombinedOutput()
 		require.NoError(t, err, "%s", said)
@@ -45,8 +45,12 @@ func TestSegments(t *testing.T) {
 	// The kernel takes some of many messages, and a part of one. What the receiver has got of that
 	// when it hears of the end, or is closed itself, is not for a receive.
 	const many = 200
+	rounds := 20
+	if testing.Short() {
+		rounds = 8
+	}
 	cut := map[bool]int{}
-	for round := range 20 {
+	for round := range rounds {
 		before, receiverEnds := round&1 == 0, round&2 == 0
 		name := fmt.Sprintf("cut off %d", round)
 		t.Run(name, func(t *testing.T) {
@@ -98,7 +102,7 @@ func TestSegments(t *testing.T) {
 		})
 	}
 	// The receiver is closed while its peer goes on.
-	for round := range 10 {
+	for round := range rounds / 2 {
 		t.Run(fmt.Sprintf("goes on %d", round), func(t *testing.T) {
 			t.Cleanup(func() { nothingOpen(t) })
 			from, to := sides(t, strewInfo(t, "tcp"))
