@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "callers.h"
 #include "calls.h"
+#include "introductions.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -43,7 +44,7 @@ struct line {
 	uint64_t inode;
 	int real; // what a listening one really is
 	const struct fid_pep *pep;
-	int callers[MOST_CALLERS];
+	int *callers; // MOST_CALLERS, of one that has listened
 };
 
 #define MOST_LINES 65536
@@ -97,9 +98,12 @@ static int wake_at(int fd, int bytes)
 static int call_connect(int fd, const struct sockaddr *to, socklen_t length)
 {
 	struct line *l;
-	int ret = connect(fd, to, length);
+	int ret;
 
-	if (ret || !connecting)
+	if (!connecting)
+		return weft_is_dialed(fd, to) ? -1 : connect(fd, to, length);
+	ret = connect(fd, to, length);
+	if (ret)
 		return ret;
 	l = know(fd);
 	if (!l || wake_at(fd, sizeof(struct head))) {
@@ -122,10 +126,12 @@ static int screen(int fd)
 	if (set >= 0 && real >= 0 && !fcntl(real, F_SETFL, O_NONBLOCK) &&
 	    !epoll_ctl(set, EPOLL_CTL_ADD, real, &e) && dup3(set, fd, O_CLOEXEC) == fd) {
 		l = know(fd);
-		if (l) {
+		if (l && !l->callers)
+			l->callers = malloc(MOST_CALLERS * sizeof *l->callers);
+		if (l && l->callers) {
 			l->real = real;
 			l->pep = listening;
-			memset(l->callers, -1, sizeof l->callers);
+			memset(l->callers, -1, MOST_CALLERS * sizeof *l->callers);
 			__atomic_store_n(&l->state, LISTENS, __ATOMIC_RELEASE);
 			ret = 0;
 		}
@@ -141,6 +147,8 @@ static int call_listen(int fd, int backlog)
 {
 	int ret = listen(fd, backlog);
 
+	if (!ret && !listening)
+		weft_is_listened_at(fd);
 	if (ret || !listening)
 		return ret;
 	if (screen(fd)) {
@@ -253,7 +261,7 @@ static int call_accept(int fd, struct sockaddr *from, socklen_t *from_length)
 	int i, k, n, said, caller, found = -1;
 
 	if (!l || l->state != LISTENS)
-		return accept(fd, from, from_length);
+		return weft_accept_introduced(fd, from, from_length);
 	n = epoll_wait(fd, events, 32, 0);
 	for (k = 0; k < n && found < 0; k++) {
 		if (events[k].data.fd == l->real) {
@@ -327,7 +335,7 @@ static ssize_t call_recv(int fd, void *buf, size_t length, int flags)
 	ssize_t n;
 
 	if (!l || l->state == LISTENS)
-		return recv(fd, buf, length, flags);
+		return weft_recv_introduced(fd, buf, length, flags);
 	if (l->left == 0 && !begins(fd, l)) {
 		l->left = 0;
 		return 0;

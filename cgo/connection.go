@@ -5,6 +5,7 @@ package cgo
 /*
 #include "callers.h"
 #include "connection.h"
+#include "introductions.h"
 */
 import "C"
 
@@ -65,8 +66,11 @@ func (p PassiveEndpoint) Close() Code {
 }
 
 // DoubtCallers has libfabric hear of who calls, or answers, an endpoint of sockets only what a peer
-// can say: of endpoints whose calls are those that say Doubting. It says whether that can be done.
+// can say at first: of endpoints whose calls are those that say Doubting. It says whether that can be done.
 func DoubtCallers() bool { return C.weft_doubt_callers() == 0 }
+
+// EnableDoubting is Enable of sockets.
+func (e Endpoint) EnableDoubting() Code { return codeOf(C.weft_enable_listening(e.p)) }
 
 // ListenDoubting is Listen of sockets.
 func (p PassiveEndpoint) ListenDoubting() Code { return codeOf(C.weft_listens(p.p)) }

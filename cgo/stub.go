@@ -560,6 +560,7 @@ func (Endpoint) JoinCollective(uint64, AddressSet, uint64) (Multicast, Code) {
 	return Multicast{}, NoSystem
 }
 func (Endpoint) Join([]byte, uint64) (Multicast, Code)            { return Multicast{}, NoSystem }
+func (Endpoint) EnableDoubting() Code                             { return NoSystem }
 func (Endpoint) ConnectDoubting([]byte, []byte) Code              { return NoSystem }
 func (Endpoint) Identity() uintptr                                { return 0 }
 func (Endpoint) Connect([]byte, []byte) Code                      { return NoSystem }

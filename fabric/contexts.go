@@ -244,7 +244,7 @@ func (s *ScalableEndpoint) Enable(v *AddressVector, q *EventQueue) error {
 		}
 		s.adopt(&q.handle)
 	}
-	if code := s.raw.Enable(); code != 0 {
+	if code := enable(s.provider, s.raw); code != 0 {
 		return fail(op, s.provider, int(code))
 	}
 	s.enabled, s.vector = true, v

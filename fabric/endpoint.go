@@ -100,7 +100,7 @@ func (e *Endpoint) activate(send, receive *CompletionQueue) error {
 	}
 	guardReach(e, send, receive)
 	var code cgo.Code
-	e.arrivals = arrivalsIn(e, []*CompletionQueue{send, receive}, func() { code = e.raw.Enable() })
+	e.arrivals = arrivalsIn(e, []*CompletionQueue{send, receive}, func() { code = enable(e.provider, e.raw) })
 	if code != 0 {
 		return fail("fi_enable", e.provider, int(code))
 	}

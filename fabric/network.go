@@ -24,7 +24,9 @@ func (i *Info) OpenFabric() (*Fabric, error) {
 		return nil, err
 	}
 	setup.Lock()
+	restore := makeRoomForConnections(i.Provider())
 	raw, code := cgo.OpenFabric(i.raw)
+	restore()
 	setup.Unlock()
 	if code != 0 {
 		return nil, fail("fi_fabric", i.Provider(), int(code))

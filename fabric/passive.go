@@ -232,9 +232,17 @@ func (p *PassiveEndpoint) closeLeft() {
 	}
 }
 
-// doubtsCallers says of providers that their connected endpoints would believe whatever calls them,
-// or answers, and that weft looks at it before (cgo/callers.c).
+// doubtsCallers says of providers that their endpoints would believe whatever calls them, or answers,
+// and that weft looks at it before (cgo/callers.c, cgo/introductions.c).
 func doubtsCallers(provider string) bool { return core(provider) == "sockets" && cgo.DoubtCallers() }
+
+// enable is fi_enable.
+func enable(provider string, raw cgo.Endpoint) cgo.Code {
+	if doubtsCallers(provider) {
+		return raw.EnableDoubting()
+	}
+	return raw.Enable()
+}
 
 // endSilent ends the connections of peers that have not said anything yet.
 func (p *PassiveEndpoint) endSilent() {
