@@ -12,7 +12,7 @@ import (
 // kernel in any case, and nothing of it is used before there are so many connections.
 const (
 	connectionsRoom = "FI_SOCKETS_DEF_CONN_MAP_SZ"
-	connectionsMost = 1 << 18
+	connectionsMost = 5 << 16
 )
 
 // makeRoomForConnections has the next fabric of sockets, in whose opening the variable is read once,
