@@ -5,6 +5,7 @@ package cgo
 /*
 #include "callers.h"
 #include "connection.h"
+#include "datagrams.h"
 #include "introductions.h"
 */
 import "C"
@@ -71,6 +72,19 @@ func DoubtCallers() bool { return C.weft_doubt_callers() == 0 }
 
 // EnableDoubting is Enable of sockets.
 func (e Endpoint) EnableDoubting() Code { return codeOf(C.weft_enable_listening(e.p)) }
+
+// DoubtDatagrams has endpoints of ofi_rxd that are opened and enabled by the next two get no datagram
+// but those of peers. It says whether that can be done.
+func DoubtDatagrams() bool { return C.weft_doubt_datagrams() == 0 }
+
+// OpenDatagramEndpoint is OpenEndpoint of ofi_rxd.
+func (d Domain) OpenDatagramEndpoint(i Info, mode int32, receiveCaps uint64) (e Endpoint, code Code) {
+	code = codeOf(C.weft_datagram_endpoint(d.p, i.p, C.uint64_t(mode), C.uint64_t(receiveCaps), &e.p))
+	return e, code
+}
+
+// EnableDatagrams is Enable of ofi_rxd.
+func (e Endpoint) EnableDatagrams() Code { return codeOf(C.weft_datagram_enable(e.p)) }
 
 // ListenDoubting is Listen of sockets.
 func (p PassiveEndpoint) ListenDoubting() Code { return codeOf(C.weft_listens(p.p)) }

@@ -156,6 +156,7 @@ func (PassiveEndpoint) ListenDoubting() Code             { return NoSystem }
 func (PassiveEndpoint) SetNameDoubting([]byte) Code      { return NoSystem }
 func (PassiveEndpoint) SizeOption(Option) (uint64, Code) { return 0, NoSystem }
 func DoubtCallers() bool                                 { return false }
+func DoubtDatagrams() bool                               { return false }
 
 // Of contexts.go.
 
@@ -531,18 +532,19 @@ func (Domain) QueryAtomic(uint32, uint32, uint64) (int, int, Code) { return 0, 0
 func (Domain) QueryCollective(uint32, uint32, uint32) (uint64, uint64, uint64, Code) {
 	return 0, 0, 0, NoSystem
 }
-func (Domain) OpenScalableEndpoint(Info) (Endpoint, Code)               { return Endpoint{}, NoSystem }
-func (Domain) OpenSharedTransmit(Info) (SharedTransmit, Code)           { return SharedTransmit{}, NoSystem }
-func (Domain) OpenSharedReceive(Info) (Endpoint, Code)                  { return Endpoint{}, NoSystem }
-func (Domain) OpenCounter(int) (Counter, Code)                          { return Counter{}, NoSystem }
-func (Domain) FlushWork() Code                                          { return NoSystem }
-func (Domain) MarkMessages() bool                                       { return false }
-func (Domain) CloseRegistrations() int                                  { return 0 }
-func (Domain) RegisterVector(*RegionRequest) (Region, Code)             { return Region{}, NoSystem }
-func (Domain) RegisterAttributes(*RegionRequest, []byte) (Region, Code) { return Region{}, NoSystem }
-func (Domain) MapKey(uint64, []byte) (uint64, Code)                     { return 0, NoSystem }
-func (Domain) UnmapKey(uint64) Code                                     { return NoSystem }
-func (Domain) BindEventQueue(EventQueue, uint64) Code                   { return NoSystem }
+func (Domain) OpenDatagramEndpoint(Info, int32, uint64) (Endpoint, Code) { return Endpoint{}, NoSystem }
+func (Domain) OpenScalableEndpoint(Info) (Endpoint, Code)                { return Endpoint{}, NoSystem }
+func (Domain) OpenSharedTransmit(Info) (SharedTransmit, Code)            { return SharedTransmit{}, NoSystem }
+func (Domain) OpenSharedReceive(Info) (Endpoint, Code)                   { return Endpoint{}, NoSystem }
+func (Domain) OpenCounter(int) (Counter, Code)                           { return Counter{}, NoSystem }
+func (Domain) FlushWork() Code                                           { return NoSystem }
+func (Domain) MarkMessages() bool                                        { return false }
+func (Domain) CloseRegistrations() int                                   { return 0 }
+func (Domain) RegisterVector(*RegionRequest) (Region, Code)              { return Region{}, NoSystem }
+func (Domain) RegisterAttributes(*RegionRequest, []byte) (Region, Code)  { return Region{}, NoSystem }
+func (Domain) MapKey(uint64, []byte) (uint64, Code)                      { return 0, NoSystem }
+func (Domain) UnmapKey(uint64) Code                                      { return NoSystem }
+func (Domain) BindEventQueue(EventQueue, uint64) Code                    { return NoSystem }
 func (Domain) OpenCompletionQueue(int, int, int) (CompletionQueue, int, Code) {
 	return CompletionQueue{}, 0, NoSystem
 }
@@ -561,6 +563,7 @@ func (Endpoint) JoinCollective(uint64, AddressSet, uint64) (Multicast, Code) {
 }
 func (Endpoint) Join([]byte, uint64) (Multicast, Code)            { return Multicast{}, NoSystem }
 func (Endpoint) EnableDoubting() Code                             { return NoSystem }
+func (Endpoint) EnableDatagrams() Code                            { return NoSystem }
 func (Endpoint) ConnectDoubting([]byte, []byte) Code              { return NoSystem }
 func (Endpoint) Identity() uintptr                                { return 0 }
 func (Endpoint) Connect([]byte, []byte) Code                      { return NoSystem }

@@ -142,6 +142,9 @@ func (d *Domain) openEndpoint(i *Info) (*Endpoint, error) {
 		cgo.BreakAbandonedLocks()
 	}
 	open := func() { raw, code = d.raw.OpenEndpoint(i.raw, modes, unasked) }
+	if doubtsDatagrams(d.provider) {
+		open = func() { raw, code = d.raw.OpenDatagramEndpoint(i.raw, modes, unasked) }
+	}
 	switch core(d.provider) {
 	case "sockets":
 		made = linksMade(open)

@@ -17,6 +17,8 @@ import (
 	"github.com/weft-go/weft/internal/testprocess"
 )
 
+const rxd = "udp;ofi_rxd"
+
 // introducer says to a child which provider, and which way of the test, is its.
 const introducer = "WEFT_TEST_INTRODUCTIONS"
 
@@ -25,14 +27,17 @@ const introducer = "WEFT_TEST_INTRODUCTIONS"
 func TestIntroductions(t *testing.T) {
 	if way := os.Getenv(introducer); way != "" {
 		provider, what, _ := strings.Cut(way, " ")
-		if what == "many" {
+		switch {
+		case provider == rxd:
+			strangersSend(t)
+		case what == "many":
 			manyCall(t, provider)
-		} else {
+		default:
 			strangersSpeak(t, provider)
 		}
 		return
 	}
-	var providers []string
+	providers := []string{rxd}
 	for _, provider := range testenv.Providers() {
 		switch {
 		case provider == "tcp" && fabric.LibraryVersion().Major < 2:
@@ -46,6 +51,9 @@ func TestIntroductions(t *testing.T) {
 	}
 	for _, provider := range providers {
 		for _, what := range []string{"strangers", "many"} {
+			if provider == rxd && what == "many" {
+				continue
+			}
 			t.Run(provider+"/"+what, func(t *testing.T) {
 				child := testprocess.Command(t, os.Args[0], "-test.run=^TestIntroductions$", "-test.count=1", "-test.timeout=2m")
 				child.Env = append(os.Environ(), introducer+"="+provider+" "+what, "MALLOC_PERTURB_=165")
@@ -218,4 +226,50 @@ func manyCall(t *testing.T, provider string) {
 	orderly(t, a, other, toOther, fromOther)
 	orderly(t, a, b, toB, toA)
 	require.NoError(t, a.e.Close())
+}
+
+// strangersSend is for a provider without connections.
+func strangersSend(t *testing.T) {
+	infos, err := fabric.Discover(fabric.Hints{
+		Provider: rxd, Endpoint: fabric.ReliableDatagram, Capabilities: fabric.Messages | fabric.TaggedMessages | fabric.RemoteMemory,
+		MemoryMode: everyMemoryMode, Source: "127.0.0.1",
+	})
+	require.NoError(t, err)
+	f, d := partsOf(t, infos[0])
+	for seed := range uint64(6) {
+		random := rand.New(rand.NewPCG(seed, 2))
+		a, b := openStation(t, f, d, infos[0]), openStation(t, f, d, infos[0])
+		toB, toA := a.insert(t, b), b.insert(t, a)
+		if seed&1 == 0 {
+			orderly(t, a, b, toB, toA)
+		}
+		at := a.portOf(t)
+		c, err := net.DialUDP("udp4", nil, &net.UDPAddr{IP: at.IP, Port: at.Port})
+		require.NoError(t, err)
+		mine := c.LocalAddr().(*net.UDPAddr)
+		// An introduction says where its sender is, and is so long.
+		introduction := append([]byte{2, 9}, make([]byte, 86)...)
+		copy(introduction[24:], []byte{2, 0, byte(mine.Port >> 8), byte(mine.Port + 1), 127, 0, 0, 1})
+		says := append(strangersWords(random), introduction, introduction[:87], append(introduction, 0))
+		for kind := range byte(15) {
+			words := make([]byte, 16+random.IntN(200))
+			for i := range words {
+				words[i] = byte(random.Uint32())
+			}
+			words[0], words[1] = 2, kind
+			says = append(says, words)
+		}
+		for _, words := range says {
+			_, err := c.Write(words[:min(len(words), 1400)])
+			require.NoError(t, err)
+			for range 20 {
+				a.turn(t, nil)
+			}
+		}
+		a.got, b.got = nil, nil
+		orderly(t, a, b, toB, toA)
+		require.NoError(t, a.e.Close())
+		require.NoError(t, b.e.Close())
+		require.NoError(t, c.Close())
+	}
 }

@@ -3,6 +3,7 @@ package fabric
 import (
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -236,10 +237,19 @@ func (p *PassiveEndpoint) closeLeft() {
 // and that weft looks at it before (cgo/callers.c, cgo/introductions.c).
 func doubtsCallers(provider string) bool { return core(provider) == "sockets" && cgo.DoubtCallers() }
 
+// doubtsDatagrams says of providers that any datagram that is not a peer's would end the process, and
+// that weft looks at it before (cgo/datagrams.c).
+func doubtsDatagrams(provider string) bool {
+	return strings.HasSuffix(provider, ";ofi_rxd") && cgo.DoubtDatagrams()
+}
+
 // enable is fi_enable.
 func enable(provider string, raw cgo.Endpoint) cgo.Code {
-	if doubtsCallers(provider) {
+	switch {
+	case doubtsCallers(provider):
 		return raw.EnableDoubting()
+	case doubtsDatagrams(provider):
+		return raw.EnableDatagrams()
 	}
 	return raw.Enable()
 }
