@@ -5,6 +5,7 @@
 #include "counted.h"
 #include "innerendpoint.h"
 #include "mapped.h"
+#include "unfinishedsends.h"
 #include "verbs.h"
 #include "withinhost.h"
 
@@ -190,10 +191,14 @@ static void look(struct watch *w, struct verbs_cq *cq)
 static int start_and_look(struct verbs_cq *cq, struct verbs_poll_attr *attr)
 {
 	struct watch *w = cq->cq_context;
-	int ret = w->start(cq, attr);
+	int ret = w->start(cq, attr), began = ret == 0;
 
+	if (weft_closing_sends)
+		ret = weft_sends_polled(cq, ret, w->next);
 	if (ret == 0)
 		look(w, cq);
+	else if (began)
+		w->end(cq);
 	return ret;
 }
 
@@ -204,6 +209,8 @@ static int next_and_look(struct verbs_cq *cq)
 
 	let_go(w);
 	ret = w->next(cq);
+	if (weft_closing_sends)
+		ret = weft_sends_polled(cq, ret, w->next);
 	if (ret == 0)
 		look(w, cq);
 	return ret;
@@ -351,6 +358,11 @@ enum weft_guarded weft_reach_guard(struct weft_reach *r, struct fid *object)
 	return w ? can(q.at->context) : WEFT_NO_QUEUE;
 }
 
+static int is_watched(const struct verbs_cq *queue)
+{
+	return queue->start_poll == start_and_look;
+}
+
 static void give_receive(void *receive)
 {
 	weft_give(WEFT_FOR_ACCESSES, receive);
@@ -373,6 +385,7 @@ int weft_reach_close(struct fid *object, enum weft_how how)
 		its = w;
 	}
 	pthread_mutex_unlock(&lock);
+	weft_sends_closing(object, is_watched);
 	if (how != WEFT_CLOSE) {
 		weft_within_host_closing(object, how == WEFT_CLOSE_APART);
 		ret = weft_inner_close(object);
@@ -380,6 +393,7 @@ int weft_reach_close(struct fid *object, enum weft_how how)
 	} else {
 		ret = fi_close(object);
 	}
+	weft_sends_closed();
 	while ((w = its)) {
 		its = w->following;
 		if (!ret) {

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 enum { VERBS_SUCCESS = 0 };   // IBV_WC_SUCCESS
+enum { VERBS_FLUSHED = 5 };   // IBV_WC_WR_FLUSH_ERR
 enum { VERBS_RECEIVE = 128 }; // IBV_WC_RECV
 
 struct verbs_sge {
@@ -50,6 +51,17 @@ struct verbs_qp { // ibv_qp
 	void *pd;
 	struct verbs_cq *send_cq, *recv_cq;
 };
+
+struct verbs_qp_attributes { // ibv_qp_attr
+	int state; // qp_state
+	char rest[252]; // more than there is
+};
+
+enum { VERBS_ERROR = 6 }; // IBV_QPS_ERR
+enum { VERBS_STATE = 1 }; // IBV_QP_STATE
+
+// ibv_modify_qp
+typedef int verbs_modify(struct verbs_qp *qp, struct verbs_qp_attributes *to, int mask);
 
 struct verbs_device { // ibv_context
 	void *device;

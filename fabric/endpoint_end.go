@@ -50,7 +50,8 @@ func (e *Endpoint) Cancel(token Token) error {
 // the same may get what the buffers hold by then. Their places in the completion queue
 // are not used again, because it may still hold something about them.
 // A ReadWait of its queues by another goroutine is ended, and their calls wait
-// meanwhile; other endpoints of the queues must not be in a turn.
+// meanwhile; other endpoints of the queues must not be in a turn. On efa it waits until
+// what was sent has left the device, or none of it has for a second.
 // On shm, and on efa, which has shm within a host, some of it is put off: an endpoint
 // that another of this process has inserted, or that has inserted another, stays open
 // inside, with its memory of 16 MiB in /dev/shm, until that one is closed, also inside, or has

@@ -24,12 +24,19 @@ SAME(ibv_cq_ex, next_poll, verbs_cq, next_poll);
 SAME(ibv_cq_ex, end_poll, verbs_cq, end_poll);
 SAME(ibv_cq_ex, read_opcode, verbs_cq, read_opcode);
 SAME(ibv_cq_ex, read_byte_len, verbs_cq, read_byte_len);
+SAME(ibv_qp, context, verbs_qp, context);
+SAME(ibv_qp, send_cq, verbs_qp, send_cq);
 SAME(ibv_qp, recv_cq, verbs_qp, recv_cq);
+SAME(ibv_qp_attr, qp_state, verbs_qp_attributes, state);
 SAME(ibv_context, ops.post_recv, verbs_device, post_recv);
 SAME(efadv_device_attr, device_caps, efa_attributes, device_caps);
 
 _Static_assert(VERBS_SUCCESS == (int)IBV_WC_SUCCESS, "IBV_WC_SUCCESS");
 _Static_assert(VERBS_RECEIVE == (int)IBV_WC_RECV, "IBV_WC_RECV");
+_Static_assert(VERBS_FLUSHED == (int)IBV_WC_WR_FLUSH_ERR, "IBV_WC_WR_FLUSH_ERR");
+_Static_assert(VERBS_ERROR == (int)IBV_QPS_ERR, "IBV_QPS_ERR");
+_Static_assert(VERBS_STATE == (int)IBV_QP_STATE, "IBV_QP_STATE");
+_Static_assert(sizeof(struct verbs_qp_attributes) >= sizeof(struct ibv_qp_attr), "ibv_qp_attr");
 _Static_assert(EFA_READS == (int)EFADV_DEVICE_ATTR_CAPS_RDMA_READ, "RDMA_READ");
 
 int main(void)
