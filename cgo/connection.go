@@ -96,7 +96,17 @@ func (p PassiveEndpoint) SetNameDoubting(address []byte) Code {
 
 // ConnectDoubting is Connect of sockets.
 func (e Endpoint) ConnectDoubting(address, data []byte) Code {
-	return codeOf(C.weft_connects(e.p, pointer(address), pointer(data), C.uint64_t(len(data))))
+	return codeOf(C.weft_connect_listening(e.p, pointer(address), pointer(data), C.uint64_t(len(data))))
+}
+
+// AcceptDoubting is Accept of sockets.
+func (e Endpoint) AcceptDoubting(data []byte) Code {
+	return codeOf(C.weft_accept_listening(e.p, pointer(data), C.uint64_t(len(data))))
+}
+
+// SetNameDoubting is SetName of sockets.
+func (e Endpoint) SetNameDoubting(address []byte) Code {
+	return codeOf(C.weft_name_listening(e.p, pointer(address), C.uint64_t(len(address))))
 }
 
 // Identity is what Object of an event about the endpoint is.

@@ -10,7 +10,7 @@ enum weft_purpose {
 	WEFT_FOR_EVENTS,      // event queues that keep few errors
 	WEFT_FOR_ACCESSES,    // what peers may reach, and ask for
 	WEFT_FOR_HOST,	      // operations within a host
-	WEFT_FOR_CONNECTIONS, // connections that ofi_rxm has, what it registers and gets in parts, where peers of ofi_rxd are
+	WEFT_FOR_CONNECTIONS, // what ofi_rxm has, registers and gets in parts, where peers of ofi_rxd are
 	WEFT_PURPOSES
 };
 

@@ -1,22 +1,25 @@
 //go:build linux
 
 #define _GNU_SOURCE
+#include "callers.h"
+#include "connection.h"
 #include "introductions.h"
 
+#include <endian.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <string.h>
+#include <pthread.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-// An endpoint of sockets takes what comes by a connection for messages. Whoever calls says first at
-// which address it is called itself. Of somebody else's words those with the number of the protocol
-// at the place of a head are waited on: then nothing else comes to any endpoint of the domain. So
-// the first words of a connection are looked at before sockets gets them, and it gets the end instead
-// of others.
+// An endpoint of sockets takes what comes by a connection for messages. Of somebody else's words
+// those with the number of the protocol at the place of a head are waited on: then nothing else
+// comes to any endpoint of the domain. So the first words of a connection are looked at before
+// sockets gets them, and it gets the end instead of others. Whoever calls says at which address it is
+// called itself, but one with several contexts may have something to say before.
 
 // A message begins so (struct sock_msg_hdr).
 struct head {
@@ -32,15 +35,23 @@ struct introduction {
 };
 
 #define VERSION 2
-#define INTRODUCES 12
-#define LAST_KIND 16
+// Its kinds: messages, accesses, and an introduction.
+enum { SEND, TAGGED_SEND, WRITE = 3, READ = 6, ATOMIC = 9, INTRODUCES = 12, LAST_KIND = 16 };
 #define LONGEST ((uint64_t)1 << 48)
 
-// A descriptor for as long as it is the same file. The provider has room for as many connections
+// A descriptor for as long as it is the same file. The provider has room for more connections
 // (fabric/connections_room.go), and what a closed one had is the next one's.
 #define MOST 65536
 static struct { uint64_t inode; uint32_t state; } known[MOST];
 enum { UNKNOWN, LISTENS, CALLS, ANSWERS };
+
+// Those that have called last. So many may say nothing.
+#define MOST_SILENT 4096
+static int callers[MOST_SILENT];
+static unsigned next_caller;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+#define PAUSE_NS 10000000
 
 static _Thread_local int listening;
 
@@ -78,14 +89,34 @@ static int begin(int fd, uint32_t state, size_t bytes)
 	return 0;
 }
 
+#define LISTENING(call)                                                               \
+	do {                                                                          \
+		int ret;                                                              \
+                                                                                      \
+		listening = 1;                                                        \
+		ret = call;                                                           \
+		listening = 0;                                                        \
+		return ret;                                                           \
+	} while (0)
+
 int weft_enable_listening(struct fid_ep *ep)
 {
-	int ret;
+	LISTENING(weft_enable(ep));
+}
 
-	listening = 1;
-	ret = weft_enable(ep);
-	listening = 0;
-	return ret;
+int weft_connect_listening(struct fid_ep *ep, const void *address, const void *data, uint64_t length)
+{
+	LISTENING(weft_connects(ep, address, data, length));
+}
+
+int weft_accept_listening(struct fid_ep *ep, const void *data, uint64_t length)
+{
+	LISTENING(weft_accept(ep, data, length));
+}
+
+int weft_name_listening(struct fid_ep *ep, const void *address, uint64_t length)
+{
+	LISTENING(weft_set_name(&ep->fid, address, length));
 }
 
 void weft_is_listened_at(int fd)
@@ -94,15 +125,59 @@ void weft_is_listened_at(int fd)
 		begin(fd, LISTENS, 0);
 }
 
+// hang_up ends a connection of a caller that has said nothing, which sockets then closes. The
+// descriptor may be another file's by then.
+static int hang_up(int fd)
+{
+	return fd > 0 && state_of(fd) == CALLS && !shutdown(fd, SHUT_RDWR);
+}
+
+// hear has one more caller, in the place of the one that has called MOST_SILENT before.
+static void hear(int fd)
+{
+	pthread_mutex_lock(&lock);
+	hang_up(callers[next_caller]);
+	callers[next_caller] = fd;
+	next_caller = (next_caller + 1) % MOST_SILENT;
+	pthread_mutex_unlock(&lock);
+}
+
+// make_way hangs up on the silent one that has called first, so that the next one gets its descriptor.
+// Where there is none the caller waits a little: it would ask again at once.
+static void make_way(void)
+{
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+	unsigned i;
+	int made = 0;
+
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < MOST_SILENT && !made; i++)
+		made = hang_up(callers[(next_caller + i) % MOST_SILENT]);
+	pthread_mutex_unlock(&lock);
+	nanosleep(&pause, NULL);
+}
+
 int weft_accept_introduced(int fd, struct sockaddr *from, socklen_t *from_length)
 {
-	int caller, of_sockets = state_of(fd) == LISTENS;
+	int caller, error, of_sockets = state_of(fd) == LISTENS;
 
-	do {
+	for (;;) {
 		caller = accept(fd, from, from_length);
-	} while (of_sockets && caller >= 0 &&
-		 begin(caller, CALLS, sizeof(struct introduction)) && !close(caller));
-	return caller;
+		if (!of_sockets)
+			return caller;
+		if (caller < 0) {
+			error = errno;
+			if (error == EMFILE || error == ENFILE)
+				make_way();
+			errno = error;
+			return caller;
+		}
+		if (!begin(caller, CALLS, sizeof(struct head))) {
+			hear(caller);
+			return caller;
+		}
+		close(caller);
+	}
 }
 
 // is_new says whether a descriptor is as sockets has it before it connects; others' have an option.
@@ -124,17 +199,27 @@ int weft_is_dialed(int fd, const struct sockaddr *to)
 	return -1;
 }
 
+// is_peer says whether a peer says that first.
 static int is_peer(uint32_t state, const struct introduction *said)
 {
 	const struct head *h = &said->head;
-	uint64_t length = be64toh(h->length);
+	const uint64_t length = be64toh(h->length);
 
-	if (h->version != VERSION || h->reserved)
+	if (h->version != VERSION || h->reserved || length < sizeof *h || length >= LONGEST)
 		return 0;
 	if (state == ANSWERS)
-		return h->kind <= LAST_KIND && length >= sizeof *h && length < LONGEST;
-	return h->kind == INTRODUCES && length == sizeof *said &&
-	       (said->family == AF_INET || said->family == AF_INET6);
+		return h->kind <= LAST_KIND;
+	switch (h->kind) {
+	case SEND:
+	case TAGGED_SEND:
+	case WRITE:
+	case READ:
+	case ATOMIC:
+		return 1;
+	case INTRODUCES:
+		return length == sizeof *said && (said->family == AF_INET || said->family == AF_INET6);
+	}
+	return 0;
 }
 
 ssize_t weft_recv_introduced(int fd, void *buf, size_t length, int flags)
@@ -142,15 +227,22 @@ ssize_t weft_recv_introduced(int fd, void *buf, size_t length, int flags)
 	struct introduction said;
 	struct pollfd end = { .fd = fd, .events = POLLRDHUP };
 	uint32_t state = state_of(fd);
-	size_t all = state == CALLS ? sizeof said : sizeof said.head;
+	size_t all = sizeof said.head;
 	ssize_t n;
 
 	if (state != CALLS && state != ANSWERS)
 		return recv(fd, buf, length, flags);
-	n = recv(fd, &said, all, MSG_PEEK | MSG_DONTWAIT);
+	n = recv(fd, &said, sizeof said, MSG_PEEK | MSG_DONTWAIT);
+	// Another thread may have let these words through, and sockets have taken them.
+	if (state_of(fd) != state)
+		return recv(fd, buf, length, flags);
 	if (n <= 0)
 		return n;
+	if (state == CALLS && n >= (ssize_t)all && said.head.kind == INTRODUCES)
+		all = sizeof said;
 	if (n < (ssize_t)all && said.head.version == VERSION && poll(&end, 1, 0) == 0) {
+		// Once more: fabric has sockets of a provider wake at one byte (makeRoom).
+		wake_at(fd, all);
 		errno = EAGAIN;
 		return -1;
 	}
@@ -158,7 +250,7 @@ ssize_t weft_recv_introduced(int fd, void *buf, size_t length, int flags)
 		shutdown(fd, SHUT_RDWR);
 		return 0;
 	}
-	__atomic_store_n(&known[fd].state, UNKNOWN, __ATOMIC_RELAXED);
+	__atomic_store_n(&known[fd].state, UNKNOWN, __ATOMIC_RELEASE);
 	wake_at(fd, 1);
 	return recv(fd, buf, length, flags);
 }

@@ -6,8 +6,12 @@
 
 #include <sys/socket.h>
 
-// weft_enable_listening is fi_enable of an endpoint of sockets, or a context of one.
+// These are fi_enable of an endpoint of sockets, or a context of one, fi_connect, fi_accept and
+// fi_setname of an endpoint: each may have it listen.
 int weft_enable_listening(struct fid_ep *ep);
+int weft_connect_listening(struct fid_ep *ep, const void *address, const void *data, uint64_t length);
+int weft_accept_listening(struct fid_ep *ep, const void *data, uint64_t length);
+int weft_name_listening(struct fid_ep *ep, const void *address, uint64_t length);
 
 // These are for whoever has libfabric's calls (callers.c): after listen, for accept, before connect,
 // and for recv.

@@ -13,7 +13,7 @@ const (
 	PurposeEvents                     // event queues of which few errors are kept
 	PurposeAccesses                   // what peers may reach, and ask for
 	PurposeHost                       // operations of efa within a host
-	PurposeConnections                // connections that ofi_rxm has, what it registers and gets in parts, where peers of ofi_rxd are
+	PurposeConnections                // what ofi_rxm has, registers and gets in parts, where peers of ofi_rxd are
 	purposes
 
 	firstInC = PurposeEvents // of those that C counts

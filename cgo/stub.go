@@ -565,6 +565,8 @@ func (Endpoint) Join([]byte, uint64) (Multicast, Code)            { return Multi
 func (Endpoint) EnableDoubting() Code                             { return NoSystem }
 func (Endpoint) EnableDatagrams() Code                            { return NoSystem }
 func (Endpoint) ConnectDoubting([]byte, []byte) Code              { return NoSystem }
+func (Endpoint) AcceptDoubting([]byte) Code                       { return NoSystem }
+func (Endpoint) SetNameDoubting([]byte) Code                      { return NoSystem }
 func (Endpoint) Identity() uintptr                                { return 0 }
 func (Endpoint) Connect([]byte, []byte) Code                      { return NoSystem }
 func (Endpoint) Accept([]byte) Code                               { return NoSystem }

@@ -217,7 +217,13 @@ func (e *Endpoint) Accept(data []byte) error {
 			return e.invalid(op, "the endpoint was not opened with a connection request")
 		}
 		return nil
-	}, data, func() error { return e.brokenOff(fail(op, e.provider, int(e.raw.Accept(data)))) })
+	}, data, func() error {
+		accept := e.raw.Accept
+		if doubtsCallers(e.provider) {
+			accept = e.raw.AcceptDoubting
+		}
+		return e.brokenOff(fail(op, e.provider, int(accept(data))))
+	})
 }
 
 // brokenOff is the error of a call that found its peer gone: of sockets, EIO.
@@ -402,6 +408,9 @@ func (e *Endpoint) SetName(address []byte) error {
 	}
 	if detail := wrongAddress(e.Info(), address); detail != "" {
 		return e.invalid(op, detail)
+	}
+	if doubtsCallers(e.provider) {
+		return fail(op, e.provider, int(e.raw.SetNameDoubting(address)))
 	}
 	return fail(op, e.provider, int(e.raw.SetName(address)))
 }

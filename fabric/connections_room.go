@@ -3,7 +3,8 @@ package fabric
 import (
 	"os"
 	"strconv"
-	"sync"
+
+	"github.com/weft-go/weft/cgo"
 )
 
 // An endpoint of sockets has its connections in a table, to which everything of them points, and
@@ -12,32 +13,29 @@ import (
 // kernel in any case, and nothing of it is used before there are so many connections.
 const (
 	connectionsRoom = "FI_SOCKETS_DEF_CONN_MAP_SZ"
-	connectionsMost = 5 << 16
+	connectionsMost = 5 << 16 // of 112 bytes, and more than 32 MiB
 )
 
-// makeRoomForConnections has the next fabric of sockets, in whose opening the variable is read once,
-// know of the room. Whoever has asked for more gets that. The caller holds setup.
-func makeRoomForConnections(provider string) (restore func()) {
-	restore = func() {}
-	if core(provider) != "sockets" {
-		return restore
-	}
-	connectionsOnce.Do(func() {
-		value, set := os.LookupEnv(connectionsRoom)
-		if n, err := strconv.Atoi(value); err == nil && n >= connectionsMost {
-			return
-		}
-		// Errors would be those of the name.
-		_ = os.Setenv(connectionsRoom, strconv.Itoa(connectionsMost))
-		restore = func() {
-			if set {
-				_ = os.Setenv(connectionsRoom, value)
-			} else {
-				_ = os.Unsetenv(connectionsRoom)
-			}
-		}
-	})
-	return restore
-}
+// roomForConnections: a fabric of sockets has been opened with the variable. setup guards it.
+var roomForConnections bool
 
-var connectionsOnce sync.Once
+// openWithRoom opens a fabric: the first one of sockets, which reads the variable once, with the
+// variable. It has it listen for as many callers, too, as far as the kernel allows. Whoever has asked
+// for more gets that. A process that is started meanwhile inherits it. The caller holds setup.
+func (i *Info) openWithRoom() (cgo.Fabric, cgo.Code) {
+	value, set := os.LookupEnv(connectionsRoom)
+	n, err := strconv.Atoi(value)
+	if core(i.Provider()) != "sockets" || roomForConnections || err == nil && n >= connectionsMost {
+		return cgo.OpenFabric(i.raw)
+	}
+	// Errors would be those of the name.
+	_ = os.Setenv(connectionsRoom, strconv.Itoa(connectionsMost))
+	raw, code := cgo.OpenFabric(i.raw)
+	roomForConnections = code == 0
+	if set {
+		_ = os.Setenv(connectionsRoom, value)
+	} else {
+		_ = os.Unsetenv(connectionsRoom)
+	}
+	return raw, code
+}

@@ -78,6 +78,9 @@ func strangersSpeak(t *testing.T, provider string) {
 		info := strewInfo(t, provider)
 		f, d := partsOf(t, info)
 		a, b := openStation(t, f, d, info), openStation(t, f, d, info)
+		if provider == "sockets" && seed == 1 {
+			a = stationWithName(t, f, d, info)
+		}
 		toB, toA := a.insert(t, b), b.insert(t, a)
 		says := strangersWords(random)
 		var open []net.Conn
@@ -127,6 +130,20 @@ func strangersSpeak(t *testing.T, provider string) {
 	}
 }
 
+// stationWithName is one that listens before it is enabled.
+func stationWithName(t *testing.T, f *fabric.Fabric, d *fabric.Domain, info *fabric.Info) *station {
+	t.Helper()
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	require.NoError(t, err)
+	port := l.Addr().(*net.TCPAddr).Port
+	require.NoError(t, l.Close())
+	s := &station{info: info, fabric: f, domain: d, events: eventsOf(t, f)}
+	s.q, s.v, s.e = queueOf(t, d, 512), vectorOf(t, d), endpointOf(t, d)
+	require.NoError(t, s.e.SetName([]byte{2, 0, byte(port >> 8), byte(port), 127, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0}))
+	require.NoError(t, s.e.Enable(s.v, s.q, s.events))
+	return s
+}
+
 // strangersWords are what a peer never says, or not at first.
 func strangersWords(random *rand.Rand) [][]byte {
 	head := func(kind byte, length int) []byte {
@@ -145,7 +162,7 @@ func strangersWords(random *rand.Rand) [][]byte {
 		make([]byte, 4096), bytes.Repeat([]byte{0xff}, 4096), bytes.Repeat([]byte{1}, 4096), bytes.Repeat([]byte{2}, 4096),
 		long, long[:100], append(make([]byte, 24), head(0, 80)...),
 		append(head(12, 72), make([]byte, 48)...), append(append(head(12, 100), 2, 0), make([]byte, 74)...), head(12, 72),
-		append(head(0, 80), make([]byte, 56)...), append(head(9, 0xffff), make([]byte, 56)...),
+		append(head(2, 80), make([]byte, 56)...), append(head(0, 23), make([]byte, 56)...), append(head(10, 0xffff), make([]byte, 56)...),
 	}
 	for range 12 {
 		words := make([]byte, 200+random.IntN(300))
@@ -231,8 +248,8 @@ func manyCall(t *testing.T, provider string) {
 // strangersSend is for a provider without connections.
 func strangersSend(t *testing.T) {
 	infos, err := fabric.Discover(fabric.Hints{
-		Provider: rxd, Endpoint: fabric.ReliableDatagram, Capabilities: fabric.Messages | fabric.TaggedMessages | fabric.RemoteMemory,
-		MemoryMode: everyMemoryMode, Source: "127.0.0.1",
+		Provider: rxd, Endpoint: fabric.ReliableDatagram, MemoryMode: everyMemoryMode, Source: "127.0.0.1",
+		Capabilities: fabric.Messages | fabric.TaggedMessages | fabric.RemoteMemory,
 	})
 	require.NoError(t, err)
 	f, d := partsOf(t, infos[0])

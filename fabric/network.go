@@ -24,9 +24,7 @@ func (i *Info) OpenFabric() (*Fabric, error) {
 		return nil, err
 	}
 	setup.Lock()
-	restore := makeRoomForConnections(i.Provider())
-	raw, code := cgo.OpenFabric(i.raw)
-	restore()
+	raw, code := i.openWithRoom()
 	setup.Unlock()
 	if code != 0 {
 		return nil, fail("fi_fabric", i.Provider(), int(code))
