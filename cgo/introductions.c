@@ -11,6 +11,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -125,40 +126,48 @@ void weft_is_listened_at(int fd)
 		begin(fd, LISTENS, 0);
 }
 
-// hang_up ends a connection of a caller that has said nothing, which sockets then closes. The
-// descriptor may be another file's by then.
-static int hang_up(int fd)
+// hang_up ends a connection of a caller that has said nothing, if it still is one. sockets then
+// closes it.
+static int hang_up(int *caller)
 {
-	return fd > 0 && state_of(fd) == CALLS && !shutdown(fd, SHUT_RDWR);
+	int is = *caller > 0 && state_of(*caller) == CALLS && !shutdown(*caller, SHUT_RDWR);
+
+	*caller = 0;
+	return is;
 }
 
-// hear has one more caller, in the place of the one that has called MOST_SILENT before.
+// hear has one more caller, in the place of the one that has called as many before as may say nothing:
+// of the descriptors, half are for others.
 static void hear(int fd)
 {
+	struct rlimit descriptors;
+	unsigned most = MOST_SILENT;
+
+	if (!getrlimit(RLIMIT_NOFILE, &descriptors) && descriptors.rlim_cur / 2 < most)
+		most = (unsigned)(descriptors.rlim_cur / 2) + 1;
 	pthread_mutex_lock(&lock);
-	hang_up(callers[next_caller]);
+	next_caller = next_caller < most ? next_caller : 0;
+	hang_up(&callers[next_caller]);
 	callers[next_caller] = fd;
-	next_caller = (next_caller + 1) % MOST_SILENT;
+	next_caller++;
 	pthread_mutex_unlock(&lock);
 }
 
-// make_way hangs up on the silent one that has called first, so that the next one gets its descriptor.
-// Where there is none the caller waits a little: it would ask again at once.
+// make_way hangs up on the silent one that has called first.
 static void make_way(void)
 {
-	const struct timespec pause = { .tv_nsec = PAUSE_NS };
 	unsigned i;
 	int made = 0;
 
 	pthread_mutex_lock(&lock);
 	for (i = 0; i < MOST_SILENT && !made; i++)
-		made = hang_up(callers[(next_caller + i) % MOST_SILENT]);
+		made = hang_up(&callers[(next_caller + i) % MOST_SILENT]);
 	pthread_mutex_unlock(&lock);
-	nanosleep(&pause, NULL);
 }
 
 int weft_accept_introduced(int fd, struct sockaddr *from, socklen_t *from_length)
 {
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
 	int caller, error, of_sockets = state_of(fd) == LISTENS;
 
 	for (;;) {
@@ -167,8 +176,11 @@ int weft_accept_introduced(int fd, struct sockaddr *from, socklen_t *from_length
 			return caller;
 		if (caller < 0) {
 			error = errno;
-			if (error == EMFILE || error == ENFILE)
+			if (error == EMFILE || error == ENFILE) {
 				make_way();
+				// The thread would ask again at once, until there is a descriptor.
+				nanosleep(&pause, NULL);
+			}
 			errno = error;
 			return caller;
 		}

@@ -3,6 +3,8 @@
 package fabric_test
 
 import (
+	"bufio"
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -16,6 +18,7 @@ import (
 
 	"github.com/weft-go/weft/fabric"
 	"github.com/weft-go/weft/internal/testenv"
+	"github.com/weft-go/weft/internal/testprocess"
 )
 
 // Of several contexts, one may have something to say on the wire before another one has introduced
@@ -171,4 +174,48 @@ func TestHalfAnAnswerIsNotLookedAt(t *testing.T) {
 		}
 		require.True(t, time.Now().Before(deadline), "three bytes are looked at each time")
 	}
+}
+
+// Callers that say nothing do not use up the descriptors of the process.
+func TestSilentCallersLeaveDescriptors(t *testing.T) {
+	const called = "WEFT_TEST_CALLED"
+	if !slices.Contains(testenv.Providers(), "sockets") {
+		return
+	}
+	if os.Getenv(called) != "" {
+		require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 200, Max: 200}))
+		info := strewInfo(t, "sockets")
+		f, d := partsOf(t, info)
+		a := openStation(t, f, d, info)
+		fmt.Println(a.portOf(t).Port)
+		lines := bufio.NewScanner(os.Stdin)
+		require.True(t, lines.Scan())
+		b := openStation(t, f, d, info)
+		toB, toA := a.insert(t, b), b.insert(t, a)
+		orderly(t, b, a, toA, toB)
+		return
+	}
+	child := testprocess.Command(t, os.Args[0], "-test.run=^TestSilentCallersLeaveDescriptors$", "-test.count=1", "-test.timeout=1m")
+	child.Env = append(os.Environ(), called+"=yes")
+	orders, err := child.StdinPipe()
+	require.NoError(t, err)
+	answers, err := child.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, child.Start())
+	said := bufio.NewScanner(answers)
+	require.True(t, said.Scan())
+	port, err := strconv.Atoi(said.Text())
+	require.NoError(t, err)
+	for range 400 {
+		c, err := net.DialTCP("tcp4", nil, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port})
+		require.NoError(t, err)
+		defer c.Close()
+	}
+	_, err = fmt.Fprintln(orders, "go on")
+	require.NoError(t, err)
+	var rest []string
+	for said.Scan() {
+		rest = append(rest, said.Text())
+	}
+	require.NoError(t, child.Wait(), "%s", rest)
 }
