@@ -48,7 +48,7 @@ enum { UNKNOWN, LISTENS, CALLS, ANSWERS };
 
 // Those that have called last. So many may say nothing.
 #define MOST_SILENT 4096
-static int callers[MOST_SILENT];
+static struct caller { int fd; uint64_t inode; } callers[MOST_SILENT];
 static unsigned next_caller;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -63,6 +63,11 @@ static uint64_t inode_of(int fd)
 	return fstat(fd, &its) ? 0 : (uint64_t)its.st_ino;
 }
 
+static uint64_t known_inode(int fd)
+{
+	return __atomic_load_n(&known[fd].inode, __ATOMIC_RELAXED);
+}
+
 static uint32_t state_of(int fd)
 {
 	uint32_t state;
@@ -70,7 +75,7 @@ static uint32_t state_of(int fd)
 	if (fd < 0 || fd >= MOST)
 		return UNKNOWN;
 	state = __atomic_load_n(&known[fd].state, __ATOMIC_ACQUIRE);
-	return state != UNKNOWN && known[fd].inode == inode_of(fd) ? state : UNKNOWN;
+	return state != UNKNOWN && known_inode(fd) == inode_of(fd) ? state : UNKNOWN;
 }
 
 static int wake_at(int fd, size_t bytes)
@@ -85,7 +90,7 @@ static int begin(int fd, uint32_t state, size_t bytes)
 {
 	if (fd < 0 || fd >= MOST || (bytes && wake_at(fd, bytes)))
 		return -1;
-	known[fd].inode = inode_of(fd);
+	__atomic_store_n(&known[fd].inode, inode_of(fd), __ATOMIC_RELAXED);
 	__atomic_store_n(&known[fd].state, state, __ATOMIC_RELEASE);
 	return 0;
 }
@@ -126,13 +131,14 @@ void weft_is_listened_at(int fd)
 		begin(fd, LISTENS, 0);
 }
 
-// hang_up ends a connection of a caller that has said nothing, if it still is one. sockets then
-// closes it.
-static int hang_up(int *caller)
+// hang_up ends a connection of a caller that has said nothing, if it still is one, and its descriptor
+// not another one's. sockets then closes it.
+static int hang_up(struct caller *c)
 {
-	int is = *caller > 0 && state_of(*caller) == CALLS && !shutdown(*caller, SHUT_RDWR);
+	int is = c->inode && state_of(c->fd) == CALLS && known_inode(c->fd) == c->inode &&
+		 !shutdown(c->fd, SHUT_RDWR);
 
-	*caller = 0;
+	c->inode = 0;
 	return is;
 }
 
@@ -148,7 +154,7 @@ static void hear(int fd)
 	pthread_mutex_lock(&lock);
 	next_caller = next_caller < most ? next_caller : 0;
 	hang_up(&callers[next_caller]);
-	callers[next_caller] = fd;
+	callers[next_caller] = (struct caller){ fd, known_inode(fd) };
 	next_caller++;
 	pthread_mutex_unlock(&lock);
 }

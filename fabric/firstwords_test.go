@@ -176,6 +176,52 @@ func TestHalfAnAnswerIsNotLookedAt(t *testing.T) {
 	}
 }
 
+// Nobody is hung up on for a caller that has had the same descriptor before.
+func TestCallersComeAndGo(t *testing.T) {
+	const few = "WEFT_TEST_FEW_DESCRIPTORS"
+	if !slices.Contains(testenv.Providers(), "sockets") {
+		return
+	}
+	if os.Getenv(few) == "" {
+		child := testprocess.Command(t, os.Args[0], "-test.run=^TestCallersComeAndGo$", "-test.count=1", "-test.timeout=2m")
+		child.Env = append(os.Environ(), few+"=yes")
+		said, err := child.CombinedOutput()
+		require.NoError(t, err, "%s", said)
+		return
+	}
+	// Of so many, 101 may say nothing.
+	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 200, Max: 200}))
+	info := strewInfo(t, "sockets")
+	f, d := partsOf(t, info)
+	a := openStation(t, f, d, info)
+	introduction := append([]byte{2, 12}, make([]byte, 70)...)
+	introduction[23], introduction[24] = 72, 2
+	for range 300 {
+		c, err := net.DialTCP("tcp4", nil, a.portOf(t))
+		require.NoError(t, err)
+		_, err = c.Write(introduction)
+		require.NoError(t, err)
+		// It has been let through when one byte is enough.
+		mine := c.LocalAddr().(*net.TCPAddr).Port
+		let := func(fd int) bool {
+			at, err := unix.Getpeername(fd)
+			ip, is := at.(*unix.SockaddrInet4)
+			if err != nil || !is || ip.Port != mine {
+				return false
+			}
+			bytes, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVLOWAT)
+			return err == nil && bytes == 1
+		}
+		for deadline := time.Now().Add(10 * time.Second); len(socketsHere(t, let)) == 0; a.turn(t, nil) {
+			require.True(t, time.Now().Before(deadline), "a peer was not let through")
+		}
+		require.NoError(t, c.Close())
+	}
+	b := openStation(t, f, d, info)
+	toB, toA := a.insert(t, b), b.insert(t, a)
+	orderly(t, b, a, toA, toB)
+}
+
 // Callers that say nothing do not use up the descriptors of the process.
 func TestSilentCallersLeaveDescriptors(t *testing.T) {
 	const called = "WEFT_TEST_CALLED"
