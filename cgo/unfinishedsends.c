@@ -47,8 +47,8 @@ static struct verbs_qp *pair_in(const struct weft_looks *l, const struct fid *ob
 		if ((uintptr_t)word < 4096 || (uintptr_t)word % _Alignof(struct verbs_qp *) ||
 		    !weft_look(l, word, &pair, sizeof pair) || (uintptr_t)pair < 4096 ||
 		    (uintptr_t)pair % _Alignof(struct verbs_qp) || !weft_look(l, pair, &its, sizeof its) ||
-		    its.send_cq != its.recv_cq || (uintptr_t)its.recv_cq % _Alignof(struct verbs_cq) ||
-		    !weft_look(l, its.recv_cq, &queue, sizeof queue) || queue.context != its.context ||
+		    (uintptr_t)its.send_cq % _Alignof(struct verbs_cq) ||
+		    !weft_look(l, its.send_cq, &queue, sizeof queue) || queue.context != its.context ||
 		    !is_watched(&queue))
 			continue;
 		return pair;
@@ -102,7 +102,7 @@ static void give_up(void)
 
 int weft_sends_polled(struct verbs_cq *queue, int ret, int (*next)(struct verbs_cq *queue))
 {
-	if (queue != closing.pair->send_cq)
+	if (queue != closing.pair->send_cq && queue != closing.pair->recv_cq)
 		return ret;
 	// The receives that it gives back are of no use to anybody.
 	while (ret == 0 && closing.given_up && queue->status == VERBS_FLUSHED &&
