@@ -14,7 +14,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 // A connected endpoint of sockets believes whoever calls it, or answers. Bytes that are not those of
@@ -54,19 +53,12 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local const struct fid_pep *listening;
 static _Thread_local int connecting;
 
-static uint64_t inode_of(int fd)
-{
-	struct stat its;
-
-	return fstat(fd, &its) ? 0 : (uint64_t)its.st_ino;
-}
-
 // line_of returns what is known of a descriptor, or NULL.
 static struct line *line_of(int fd)
 {
 	struct line *l = fd >= 0 && fd < MOST_LINES ? __atomic_load_n(&lines[fd], __ATOMIC_ACQUIRE) : NULL;
 
-	return l && l->state != UNKNOWN && l->inode == inode_of(fd) ? l : NULL;
+	return l && l->state != UNKNOWN && l->inode == weft_inode(fd) ? l : NULL;
 }
 
 // know makes what is known of one. The memory stays, for the next file of that number.
@@ -83,7 +75,7 @@ static struct line *know(int fd)
 	if (l) {
 		l->state = UNKNOWN;
 		l->left = 0;
-		l->inode = inode_of(fd);
+		l->inode = weft_inode(fd);
 		__atomic_store_n(&lines[fd], l, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&lock);

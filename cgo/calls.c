@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 // table is where a table of a library is: the loader may have added where the library is, or not.
@@ -92,4 +93,11 @@ int weft_replace_calls(const struct weft_call *calls, int count)
 	struct wanted wanted = { dlsym(RTLD_DEFAULT, "fi_getinfo"), calls, count };
 
 	return dl_iterate_phdr(give_to, &wanted);
+}
+
+uint64_t weft_inode(int fd)
+{
+	struct stat its;
+
+	return fstat(fd, &its) ? 0 : (uint64_t)its.st_ino;
 }

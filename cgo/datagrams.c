@@ -10,7 +10,6 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 // ofi_rxd looks up what a datagram says, such as the number of its peer, and nothing about the
@@ -129,20 +128,13 @@ static int know(struct peers *p, const struct origin *o, int invited, int introd
 	return is;
 }
 
-static uint64_t inode_of(int fd)
-{
-	struct stat its;
-
-	return fstat(fd, &its) ? 0 : (uint64_t)its.st_ino;
-}
-
 // peers_of is what is known of a descriptor, or NULL. It stays until that is closed.
 static struct peers *peers_of(int fd)
 {
 	struct peers *p = fd >= 0 && fd < MOST_DESCRIPTORS ?
 				  __atomic_load_n(&descriptors[fd], __ATOMIC_ACQUIRE) : NULL;
 
-	return p && p->inode == inode_of(fd) ? p : NULL;
+	return p && p->inode == weft_inode(fd) ? p : NULL;
 }
 
 static void forget(int fd)
@@ -167,7 +159,7 @@ static int call_bind(int fd, const struct sockaddr *address, socklen_t length)
 		errno = EMFILE;
 		return -1;
 	}
-	p->inode = inode_of(fd);
+	p->inode = weft_inode(fd);
 	forget(fd);
 	__atomic_store_n(&descriptors[fd], p, __ATOMIC_RELEASE);
 	return 0;

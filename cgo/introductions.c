@@ -2,6 +2,7 @@
 
 #define _GNU_SOURCE
 #include "callers.h"
+#include "calls.h"
 #include "connection.h"
 #include "introductions.h"
 
@@ -12,7 +13,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -56,13 +56,6 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static _Thread_local int listening;
 
-static uint64_t inode_of(int fd)
-{
-	struct stat its;
-
-	return fstat(fd, &its) ? 0 : (uint64_t)its.st_ino;
-}
-
 static uint64_t known_inode(int fd)
 {
 	return __atomic_load_n(&known[fd].inode, __ATOMIC_RELAXED);
@@ -75,7 +68,7 @@ static uint32_t state_of(int fd)
 	if (fd < 0 || fd >= MOST)
 		return UNKNOWN;
 	state = __atomic_load_n(&known[fd].state, __ATOMIC_ACQUIRE);
-	return state != UNKNOWN && known_inode(fd) == inode_of(fd) ? state : UNKNOWN;
+	return state != UNKNOWN && known_inode(fd) == weft_inode(fd) ? state : UNKNOWN;
 }
 
 static int wake_at(int fd, size_t bytes)
@@ -90,7 +83,7 @@ static int begin(int fd, uint32_t state, size_t bytes)
 {
 	if (fd < 0 || fd >= MOST || (bytes && wake_at(fd, bytes)))
 		return -1;
-	__atomic_store_n(&known[fd].inode, inode_of(fd), __ATOMIC_RELAXED);
+	__atomic_store_n(&known[fd].inode, weft_inode(fd), __ATOMIC_RELAXED);
 	__atomic_store_n(&known[fd].state, state, __ATOMIC_RELEASE);
 	return 0;
 }
