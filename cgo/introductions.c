@@ -170,7 +170,7 @@ int weft_accept_introduced(int fd, struct sockaddr *from, socklen_t *from_length
 	int caller, error, of_sockets = state_of(fd) == LISTENS;
 
 	for (;;) {
-		caller = accept(fd, from, from_length);
+		caller = accept4(fd, from, from_length, SOCK_CLOEXEC);
 		if (!of_sockets)
 			return caller;
 		if (caller < 0) {

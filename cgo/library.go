@@ -5,12 +5,17 @@ package cgo
 /*
 #cgo pkg-config: libfabric
 #cgo CFLAGS: -std=gnu11 -O2 -Wall -Wextra
+#include "inheritance.h"
 #include "shim.h"
 */
 import "C"
 
 // Missing says what keeps libfabric from being called, and is empty where it can be.
 func Missing() string { return "" }
+
+// KeepDescriptors has what libfabric opens from now on closed in processes that this one starts. It says
+// whether that can be done.
+func KeepDescriptors() bool { return C.weft_keep_descriptors() == 0 }
 
 func codeOf(ret C.int) Code {
 	if ret < 0 {

@@ -420,6 +420,8 @@ type Link struct {
 
 // Of library.go.
 
+func KeepDescriptors() bool { return false }
+
 const (
 	Again     Code = 11
 	NoData    Code = 61

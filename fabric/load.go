@@ -8,7 +8,8 @@ import (
 )
 
 // load loads the providers, with what weft has them do otherwise in the environment. They
-// read it then, and never again: processes that this one starts do not inherit it.
+// read it then, and never again: processes that this one starts do not inherit it, nor the
+// descriptors of the providers.
 var load = sync.OnceFunc(func() {
 	for _, settings := range [][]string{cacheNothing(), saveNothing()} {
 		for _, name := range settings {
@@ -20,6 +21,7 @@ var load = sync.OnceFunc(func() {
 	}
 	_, cleansUp = os.LookupEnv("FI_AV_REMOVE_CLEANUP")
 	readEnvironment()
+	cgo.KeepDescriptors() // or not: they are as libfabric makes them then
 	// What it finds is of no interest here, and that it fails is seen by who asks again.
 	_, _ = cgo.Params()
 })
