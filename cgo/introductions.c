@@ -53,6 +53,8 @@ static unsigned next_caller;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 #define PAUSE_NS 10000000
+// How long who is hung up on is waited for until sockets has closed it.
+#define CLOSING_MS 50
 
 static _Thread_local int listening;
 
@@ -136,20 +138,27 @@ static int hang_up(struct caller *c)
 }
 
 // hear has one more caller, in the place of the one that has called as many before as may say nothing:
-// of the descriptors, half are for others.
+// of the descriptors, half are for others. Callers that come faster than another thread closes those
+// that were hung up on would take more.
 static void hear(int fd)
 {
 	struct rlimit descriptors;
+	const struct timespec soon = { .tv_nsec = 1000000 };
+	struct caller former;
 	unsigned most = MOST_SILENT;
+	int i, closing;
 
 	if (!getrlimit(RLIMIT_NOFILE, &descriptors) && descriptors.rlim_cur / 2 < most)
 		most = (unsigned)(descriptors.rlim_cur / 2) + 1;
 	pthread_mutex_lock(&lock);
 	next_caller = next_caller < most ? next_caller : 0;
-	hang_up(&callers[next_caller]);
+	former = callers[next_caller];
+	closing = hang_up(&callers[next_caller]);
 	callers[next_caller] = (struct caller){ fd, known_inode(fd) };
 	next_caller++;
 	pthread_mutex_unlock(&lock);
+	for (i = 0; closing && i < CLOSING_MS && weft_inode(former.fd) == former.inode; i++)
+		nanosleep(&soon, NULL);
 }
 
 // make_way hangs up on the silent one that has called first.
