@@ -7,6 +7,7 @@ package cgo
 #include "connection.h"
 #include "datagrams.h"
 #include "introductions.h"
+#include "ownconnection.h"
 */
 import "C"
 
@@ -64,6 +65,12 @@ func (p PassiveEndpoint) Close() Code {
 		C.weft_hang_up(p.p)
 	}
 	return code
+}
+
+// OwnsConnection says of what a set of epoll has for a connection of tcp or net whether that is of the
+// endpoint.
+func (e Endpoint) OwnsConnection(data uintptr) bool {
+	return C.weft_owns_connection(e.p, C.uintptr_t(data)) != 0
 }
 
 // DoubtCallers has libfabric hear of who calls, or answers, an endpoint of sockets only what a peer

@@ -49,11 +49,11 @@ func setsIn(queues []*CompletionQueue) arrivals {
 // endArrivals has nothing come in any more at an endpoint that is to be closed. What the
 // kernel has still goes out.
 func (e *Endpoint) endArrivals() {
-	if len(e.arrivals) == 0 || e.severed || !e.domain.writable.Load() && !e.mayBeFetching() {
+	if len(e.arrivals) == 0 || e.severed || !e.domain.writable.Load() && !e.mayBeFetching() && !e.isReading() {
 		return
 	}
 	for end := time.Now().Add(patienceWithThread); e.arrivals.end() && time.Now().Before(end); {
-		e.gather()
+		e.gather(e)
 	}
 }
 

@@ -285,7 +285,7 @@ func (e *Endpoint) connects(op string, check func() error, data []byte, call fun
 //
 // Implements: int fi_shutdown(...)
 func (e *Endpoint) Shutdown() error {
-	if sever, err := e.shutdown(); !sever {
+	if alone, err := e.shutdown(); !alone {
 		return err
 	}
 	// As Close: whoever posts or reads would do so in what is freed.
@@ -301,11 +301,15 @@ func (e *Endpoint) Shutdown() error {
 	if e.severed {
 		return nil
 	}
-	return e.sever()
+	if core(e.provider) == "sockets" {
+		return e.sever()
+	}
+	e.endReads(nil)
+	return e.endConnection()
 }
 
-// shutdown says whether the endpoint is still to be severed.
-func (e *Endpoint) shutdown() (sever bool, err error) {
+// shutdown says whether the connection is still to be ended, with nobody else at the endpoint.
+func (e *Endpoint) shutdown() (alone bool, err error) {
 	const op = "fi_shutdown"
 	if err := e.enter(); err != nil {
 		return false, err
@@ -322,14 +326,18 @@ func (e *Endpoint) shutdown() (sever bool, err error) {
 	case ended:
 		return false, nil
 	case established:
-		if core(e.provider) == "sockets" {
+		if core(e.provider) == "sockets" || readsEndTwice(e.provider) {
 			return true, nil
 		}
-		code := e.raw.Shutdown()
-		e.connection.end()
-		return false, fail(op, e.provider, int(code))
+		return false, e.endConnection()
 	}
 	return false, e.invalid(op, "the endpoint is not connected")
+}
+
+func (e *Endpoint) endConnection() error {
+	code := e.raw.Shutdown()
+	e.connection.end()
+	return fail("fi_shutdown", e.provider, int(code))
 }
 
 // sever ends the connection by closing the endpoint in libfabric. fi_shutdown of

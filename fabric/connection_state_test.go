@@ -30,6 +30,7 @@ type exchangeOffice struct {
 	fabric *fabric.Fabric
 	domain *fabric.Domain
 	events *fabric.EventQueue
+	queue  *fabric.CompletionQueue // of its endpoints, or nil: each has one
 	got    []happening
 }
 

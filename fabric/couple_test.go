@@ -45,7 +45,10 @@ func (x *exchangeOffice) answer(t *testing.T, r *fabric.ConnectionRequest) *part
 
 func (x *exchangeOffice) enable(t *testing.T, e *fabric.Endpoint) *party {
 	t.Helper()
-	q := queueOf(t, x.domain, 64)
+	q := x.queue
+	if q == nil {
+		q = queueOf(t, x.domain, 64)
+	}
 	t.Cleanup(func() { require.NoError(t, e.Close()) })
 	require.NoError(t, e.EnableWith(fabric.Bindings{Send: q, Receive: q, Events: x.events}))
 	return newParty(e, q)

@@ -108,7 +108,7 @@ func (l *links) arrived(p *probe, name []byte) bool {
 	}
 	in := func(set int) {
 		// The domain has all in a set of its own, without saying whose.
-		if m, ok := members(set)[far]; ok && m.owned {
+		if m, ok := members(set)[far]; ok && m.data != 0 {
 			l.set, p.far = set, far
 		}
 	}
@@ -135,7 +135,7 @@ func sameSocket(a, b unix.Sockaddr) bool {
 // member is what is in a set.
 type member struct {
 	inode uint64
-	owned bool // with something that says what it is
+	data  uintptr // what it was put there with, which says what it is; 0: nothing
 }
 
 // members are those of a set, by descriptor; none if it is no set.
@@ -157,8 +157,9 @@ func members(set int) map[int]member {
 		fd, err := strconv.Atoi(string(words[1]))
 		inode, ok := bytes.CutPrefix(words[7], []byte("ino:"))
 		number, failed := strconv.ParseUint(string(inode), 16, 64)
-		if err == nil && ok && failed == nil {
-			all[fd] = member{inode: number, owned: string(words[5]) != "0"}
+		data, wrong := strconv.ParseUint(string(words[5]), 16, 64)
+		if err == nil && ok && failed == nil && wrong == nil {
+			all[fd] = member{inode: number, data: uintptr(data)}
 		}
 	}
 	return all
@@ -207,7 +208,7 @@ func sets() map[int]struct{} {
 func alsoInDomain(fd int, inode uint64) (found bool) {
 	eachSocket(func(set int) {
 		m, ok := members(set)[fd]
-		found = found || ok && !m.owned && m.inode == inode
+		found = found || ok && m.data == 0 && m.inode == inode
 	})
 	return found
 }
@@ -270,7 +271,7 @@ func acceptNoMore(name []byte) {
 			return
 		}
 		eachSocket(func(set int) {
-			if m, ok := members(set)[fd]; ok && m.owned && m.inode == inodeOf(fd) {
+			if m, ok := members(set)[fd]; ok && m.data != 0 && m.inode == inodeOf(fd) {
 				_ = unix.EpollCtl(set, unix.EPOLL_CTL_DEL, fd, nil)
 			}
 		})

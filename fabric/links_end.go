@@ -49,7 +49,7 @@ func (e *Endpoint) disconnect() (ended bool) {
 		// found ends by itself, or not.
 		e.drain(patienceWithPeers)
 	}
-	e.gather()
+	e.gather(e)
 	return ended
 }
 
@@ -94,7 +94,7 @@ func (l *links) cutAll(end time.Time) bool {
 func (e *Endpoint) drain(patience time.Duration) bool {
 	for end := time.Now().Add(patience); ; time.Sleep(lookAgain) {
 		under := e.underWay()
-		e.gather()
+		e.gather(e)
 		if under == 0 {
 			return true
 		}
@@ -122,8 +122,8 @@ func (e *Endpoint) underWay() (n int) {
 	return n
 }
 
-// gather reads what has completed, and keeps what is of others.
-func (e *Endpoint) gather() {
+// gather reads what has completed, and keeps what is not of the closing endpoint.
+func (e *Endpoint) gather(closing *Endpoint) {
 	for _, q := range e.queues() {
 		for {
 			n, code := q.reader.Take(0, len(q.reader.Completions), 0, 0)
@@ -131,7 +131,7 @@ func (e *Endpoint) gather() {
 				break
 			}
 			for i := range n {
-				q.keep(&q.reader.Completions[i], e)
+				q.keep(&q.reader.Completions[i], closing)
 			}
 		}
 	}

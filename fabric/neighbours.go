@@ -72,6 +72,7 @@ func (n *neighbours) join(e *Endpoint) {
 		return
 	}
 	e.hold = func() bool {
+		e.finishAccesses()
 		stays := n.retire(e, !e.hasInFlight())
 		if stays {
 			e.neighbour.stayed = true
