@@ -5,6 +5,7 @@
 #include "forgotten.h"
 #include "lastingconnection.h"
 #include "mapped.h"
+#include "nooperation.h"
 #include "segments.h"
 
 #include <malloc.h>
@@ -113,9 +114,18 @@ int weft_segments_are_seen(void)
 	       __atomic_load_n(&weft_posted_length, __ATOMIC_RELAXED) > WEFT_BEFORE_MESSAGES;
 }
 
+static ssize_t read_queue(struct fid_cq *cq, void *buf, size_t count)
+{
+	return weft_read_of_operations(cq, buf, count, own_of(cq->ops));
+}
+
+static ssize_t read_error(struct fid_cq *cq, struct fi_cq_err_entry *error, uint64_t flags)
+{
+	return weft_read_error_of_operation(cq, error, flags, own_of(cq->ops));
+}
+
 static ssize_t read_and_mark(struct fid_cq *cq, void *buf, size_t count)
 {
-	const struct fi_ops_cq *own = own_of(cq->ops);
 	const struct fi_cq_data_entry *e = buf;
 	ptrdiff_t at = __atomic_load_n(&to_number, __ATOMIC_RELAXED);
 	ptrdiff_t to = __atomic_load_n(&to_buffer, __ATOMIC_RELAXED);
@@ -123,9 +133,9 @@ static ssize_t read_and_mark(struct fid_cq *cq, void *buf, size_t count)
 	ssize_t ret, i;
 
 	if (weft_segments_are_seen())
-		ret = weft_read_segments(cq, buf, count, own->read, to);
+		ret = weft_read_segments(cq, buf, count, read_queue, to);
 	else
-		ret = own->read(cq, buf, count);
+		ret = read_queue(cq, buf, count);
 
 	for (i = 0; i < ret && at > 0; i++)
 		if ((e[i].flags & FI_RECV) && e[i].op_context &&
@@ -235,8 +245,10 @@ static int open_queue(struct fid_domain *domain, struct fi_cq_attr *attr,
 		return ret;
 	pthread_mutex_lock(&lock);
 	copy = copy_of((*cq)->ops, (*cq)->ops->size, &made);
-	if (made)
+	if (made) {
 		copy->read = read_and_mark;
+		copy->readerr = read_error;
+	}
 	if (copy)
 		(*cq)->ops = copy;
 	pthread_mutex_unlock(&lock);

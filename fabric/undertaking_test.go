@@ -74,10 +74,6 @@ var atomicOf = map[fabric.OpKind]fabric.AtomicOp{
 func undertakers(t *testing.T, f *fabric.Fabric, d *fabric.Domain, info *fabric.Info) (all []*undertaker) {
 	t.Helper()
 	for _, u := range undertakings {
-		if u.flags&fabric.Immediate != 0 && strings.HasSuffix(info.Provider(), ";ofi_rxm") && fabric.LibraryVersion().Major >= 2 {
-			// One that is cut off ends the process (docs/PROVIDERS.md).
-			continue
-		}
 		s := openStation(t, f, d, info)
 		if what, atomic := atomicOf[u.kind]; atomic {
 			if _, err := s.e.AtomicLimit(u.kind, fabric.Int64, what); err != nil {
