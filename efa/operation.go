@@ -54,8 +54,6 @@ type operation struct {
 	flags     fabric.OpFlags
 	immediate uint32
 	stranded  *stranded
-	// tells: what is written is told by a write of nothing behind it.
-	tells bool
 
 	// match is told of the end of a matchedReceive; withdrawn: it is not to be posted.
 	match     MatchHandler

@@ -99,14 +99,6 @@ func (r *Reactor) access(op *operation, buf []byte, local *Exposure) error {
 // accessEnded is the end of a read or a write of a peer's memory.
 func (r *Reactor) accessEnded(op *operation, err error) {
 	c, accessor, stranded := op.conn, op.accessor, op.stranded
-	if op.tells && err == nil && stranded == nil {
-		// A connection that is being closed still sends what it was given before.
-		if c.failure == nil && !c.over {
-			r.tellOf(op)
-			return
-		}
-		err = c.reachable("write")
-	}
 	switch {
 	case err != nil:
 		var failed *fabric.Error

@@ -27,12 +27,6 @@ type RemoteWrite struct {
 	Immediate uint32
 }
 
-// wholeWrite is how long a write is that goes with its immediate where the device
-// BreaksImmediates: so little is in one segment of TCP, of which there is all or nothing, but
-// where the peer has fallen behind by all that the system has room for. With a write behind
-// it, a call of 8 bytes takes twice as long.
-const wholeWrite = 1024
-
 // Write writes to the peer's memory. Writes may arrive in any order. Src is the reactor's
 // until s.Sent is called, as with Read; an error of the device is a *ConnError of the
 // kind with which a message would have ended the connection. A write that tells ends without
@@ -48,24 +42,11 @@ func (p Progress) Write(c *Conn, w *RemoteWrite, s Sender) error {
 	op := p.reactor.newOperation(c, remoteAccess)
 	op.kind, op.remote, op.accessor = fabric.OpWrite, w.To, s
 	op.immediate = w.Immediate
-	switch {
-	case !w.Tell:
-		op.flags = fabric.DeliveryComplete
-	case p.reactor.attributes.BreaksImmediates && len(w.Src) > wholeWrite:
-		op.tells = true
-	default:
+	op.flags = fabric.DeliveryComplete
+	if w.Tell {
 		op.flags = fabric.Immediate
 	}
 	return p.reactor.access(op, w.Src, w.Local)
-}
-
-// tellOf has a write of nothing follow one that the device has sent: what goes to a peer over
-// tcp arrives in order. It is not posted before that has ended well: where a connection of the device
-// breaks between the two, the second goes by a new one, and tells of what has been lost.
-func (r *Reactor) tellOf(op *operation) {
-	r.stats.BytesWritten += uint64(len(op.buf))
-	op.buf, op.flags, op.tells = op.buf[:0], fabric.Immediate, false
-	r.arbiter.Push(&op.conn.queue, op)
 }
 
 // HandleWrites has f called, in the progress role, with the immediate of each write of

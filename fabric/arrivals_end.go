@@ -9,10 +9,8 @@ import (
 )
 
 // arrivals are the sets of epoll that an endpoint of ofi_rxm over tcp (1.17) has its
-// connections in. A write with an immediate that is still coming in when the endpoint is
-// closed ends the process: tcp says that it has failed, for no operation, and ofi_rxm looks
-// for one. So does a message that is being fetched. If the connection ends first, that of 1.17
-// says nothing; that of 2.x does.
+// connections in. A message that is being fetched, and a read, end twice if the endpoint is closed
+// before the connection (readsEndTwice).
 type arrivals map[int]struct{}
 
 // arrivalsIn finds the sets of the endpoint, which come into those of its queues when open
@@ -49,7 +47,7 @@ func setsIn(queues []*CompletionQueue) arrivals {
 // endArrivals has nothing come in any more at an endpoint that is to be closed. What the
 // kernel has still goes out.
 func (e *Endpoint) endArrivals() {
-	if len(e.arrivals) == 0 || e.severed || !e.domain.writable.Load() && !e.mayBeFetching() && !e.isReading() {
+	if len(e.arrivals) == 0 || e.severed || !e.mayBeFetching() && !e.isReading() {
 		return
 	}
 	for end := time.Now().Add(patienceWithThread); e.arrivals.end() && time.Now().Before(end); {

@@ -128,9 +128,6 @@ type Attributes struct {
 	RemoteWrites bool
 	// ImmediateSize is how many bytes of an Op's Immediate arrive.
 	ImmediateSize int
-	// BreaksImmediates says that a peer that ends in the middle of a write with an
-	// Immediate ends this process, unless the write is of no bytes.
-	BreaksImmediates bool
 	// SameHostOnly says that peers on another host cannot be reached.
 	SameHostOnly bool
 	// IP says that LocalAddress is a sockaddr of an IPv4 or IPv6 address.

@@ -29,7 +29,6 @@ type Domain struct {
 	inUse       domainUse
 	descriptors descriptorTable
 	ofDevices   atomic.Bool // memory of devices was registered
-	writable    atomic.Bool // memory was registered that peers may write to
 }
 
 // OpenDomain opens the domain that the info names. What is opened in it is as the

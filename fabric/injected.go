@@ -2,24 +2,18 @@ package fabric
 
 import "github.com/weft-go/weft/cgo"
 
-// injected counts the writes of an endpoint, where that has libfabric remember those that
-// are injected.
+// injected counts the writes of an endpoint, where that has libfabric bound those that are
+// injected.
 type injected struct {
 	counter cgo.Counter
 	open    bool
 }
 
-// writesWithoutContext is where a write of which libfabric does not know whose it is ends the
-// process if it fails: ofi_rxm over tcp looks for the operation of what tcp says has failed, and
-// tcp has none for what a peer writes, nor for a write that was injected.
-func writesWithoutContext(e *Endpoint) bool {
-	return e.provider == "tcp;ofi_rxm" && e.Info().Capabilities()&RemoteMemory != 0
-}
-
-// countInjected has the endpoint count writes there, if the program does not: for those that
-// are counted ofi_rxm keeps a context. It takes no more of them then than it has contexts.
+// countInjected has an endpoint of ofi_rxm over tcp count writes, if the program does not: of those that
+// are counted it takes no more than it has contexts for, and of others any number, for a peer that
+// takes none.
 func (e *Endpoint) countInjected(counters []CounterBinding) error {
-	if !writesWithoutContext(e) {
+	if e.provider != "tcp;ofi_rxm" || e.Info().Capabilities()&RemoteMemory == 0 {
 		return nil
 	}
 	for _, b := range counters {

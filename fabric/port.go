@@ -120,9 +120,6 @@ func OpenPort(i *Info, config PortConfig) (port *Port, err error) {
 	// Messages have numbers, by which the provider at the receiver goes.
 	p.attributes.StallsAfterFailure = name == "efa" && p.attributes.KeepsOrder
 	p.attributes.KeepLostPeers = p.attributes.SameHostOnly
-	// ofi_rxm looks for the operation of what tcp says has failed, and tcp has none for a write
-	// that comes. That of 1.17 says nothing if the connection has ended.
-	p.attributes.BreaksImmediates = i.Provider() == "tcp;ofi_rxm" && LibraryVersion().Major > 1
 	p.attributes.MasksMissWaiting = p.attributes.SameHostOnly && LibraryVersion().Major < 2
 	return p, nil
 }

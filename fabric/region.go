@@ -193,9 +193,6 @@ const registerAttempts = 1024
 // until one is free, and opens the region.
 func (r *Region) register(c RegionConfig, op string, call func(key uint64) (cgo.Region, cgo.Code)) error {
 	d := r.domain
-	if r.access&AccessRemoteWrite != 0 {
-		d.writable.Store(true)
-	}
 	var code cgo.Code
 	if c.Key != nil {
 		r.raw, code = call(*c.Key)

@@ -1,9 +1,7 @@
 package fabric_test
 
 import (
-	"runtime"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -96,6 +94,3 @@ func TestCloseAmidLongOperations(t *testing.T) {
 		}
 	}
 }
-
-var _ = runtime.Gosched
-var _ atomic.Bool
