@@ -14,83 +14,103 @@ import (
 // When an end of a long operation is closed amid it, other endpoints of both domains go on, also those of
 // the same queue.
 func TestCloseAmidLongOperations(t *testing.T) {
-	const size = 32 << 20
 	providers := append(testenv.Providers(), "net")
 	if slices.Contains(providers, "tcp") && fabric.LibraryVersion().Major >= 2 {
 		providers = append(providers, "tcp;")
 	}
-	kinds := map[string]fabric.Op{
-		"send":            {Kind: fabric.OpSend},
-		"tagged send":     {Kind: fabric.OpTaggedSend, Tag: 5},
-		"write":           {Kind: fabric.OpWrite},
-		"told write":      {Kind: fabric.OpWrite, Flags: fabric.Immediate, Immediate: 7},
-		"delivered write": {Kind: fabric.OpWrite, Flags: fabric.DeliveryComplete},
-		"delivered send":  {Kind: fabric.OpSend, Flags: fabric.DeliveryComplete},
-		"read":            {Kind: fabric.OpRead},
-	}
 	for _, provider := range providers {
-		for name, op := range kinds {
+		for name, op := range map[string]fabric.Op{
+			"send":            {Kind: fabric.OpSend},
+			"delivered send":  {Kind: fabric.OpSend, Flags: fabric.DeliveryComplete},
+			"tagged send":     {Kind: fabric.OpTaggedSend, Tag: 5},
+			"write":           {Kind: fabric.OpWrite},
+			"told write":      {Kind: fabric.OpWrite, Flags: fabric.Immediate, Immediate: 7},
+			"delivered write": {Kind: fabric.OpWrite, Flags: fabric.DeliveryComplete},
+			"read":            {Kind: fabric.OpRead},
+		} {
 			for _, closes := range []string{"initiator", "target", "both"} {
 				t.Run(provider+"/"+name+"/"+closes, func(t *testing.T) {
 					info := undertakingInfo(t, provider)
-					f, d := partsOf(t, info)
-					one, other := openStation(t, f, d, info), openStation(t, f, d, info)
-					toOther, toOne := one.insert(t, other), other.insert(t, one)
-					far, there := partsOf(t, info)
-					third, fourth := openStation(t, far, there, info), openStation(t, far, there, info)
-					toFourth, toThird := third.insert(t, fourth), fourth.insert(t, third)
-					theirs, remote := shared(t, third, size)
-					for range 3 {
-						a := stationAt(t, f, d, info, one.q)
-						b := stationAt(t, far, there, info, third.q)
-						a.peer, b.peer = a.insert(t, b), b.insert(t, a)
-						mine, land := make([]byte, size), make([]byte, size)
-						from, to := mine, theirs
-						if op.Kind == fabric.OpRead {
-							from, to = theirs, mine
-						}
-						if op.Kind == fabric.OpSend || op.Kind == fabric.OpTaggedSend {
-							to = land
-							receive := fabric.OpReceive
-							if op.Kind == fabric.OpTaggedSend {
-								receive = fabric.OpTaggedReceive
-							}
-							b.must(t, a, fabric.Op{Kind: receive, Peer: fabric.AddressAny, Tag: 5, Buf: land})
-						}
-						clear(theirs)
-						from[0], from[size-1] = 1, 1
-						op := op
-						op.Peer, op.Buf, op.Remote = a.peer, mine, remote
-						op = a.post(t, b, op)
-						if op.Err != nil {
-							require.ErrorIs(t, op.Err, fabric.ErrNotSupported)
-							return
-						}
-						for deadline := time.Now().Add(30 * time.Second); to[0] == 0 && to[size-1] == 0 && len(a.got) == 0; {
-							require.True(t, time.Now().Before(deadline), "nothing comes")
-							a.turn(t, nil)
-							b.turn(t, nil)
-						}
-						if closes != "target" {
-							require.NoError(t, a.e.Close())
-						}
-						if closes != "initiator" {
-							require.NoError(t, b.e.Close())
-						}
-						for range 2 {
-							orderly(t, one, other, toOther, toOne)
-							orderly(t, third, fourth, toFourth, toThird)
-						}
-						if closes == "initiator" {
-							require.NoError(t, b.e.Close())
-						} else if closes == "target" {
-							require.NoError(t, a.e.Close())
-						}
-						orderly(t, one, other, toOther, toOne)
-						orderly(t, third, fourth, toFourth, toThird)
+					here, there := openCouple(t, info), openCouple(t, info)
+					rounds := 3
+					if testing.Short() {
+						rounds = 1
+					}
+					for range rounds {
+						closeAmid(t, op, closes, here, there)
+						here.goOn(t)
+						there.goOn(t)
 					}
 				})
 			}
 		}
 	}
+}
+
+// couple is two endpoints of a domain that know each other.
+type couple struct {
+	a, b     *station
+	toB, toA fabric.Address
+}
+
+func openCouple(t *testing.T, info *fabric.Info) *couple {
+	t.Helper()
+	f, d := partsOf(t, info)
+	s := &couple{a: openStation(t, f, d, info), b: openStation(t, f, d, info)}
+	s.toB, s.toA = s.a.insert(t, s.b), s.b.insert(t, s.a)
+	return s
+}
+
+// another opens one that has the queue of the first.
+func (s *couple) another(t *testing.T) *station {
+	t.Helper()
+	return stationAt(t, s.a.fabric, s.a.domain, s.a.info, s.a.q)
+}
+
+func (s *couple) goOn(t *testing.T) {
+	t.Helper()
+	for range 2 {
+		orderly(t, s.a, s.b, s.toB, s.toA)
+	}
+}
+
+// closeAmid has an endpoint begin an operation of 32 MiB with another, and closes one of them, or both,
+// when some of it is there; the other one after that.
+func closeAmid(t *testing.T, op fabric.Op, closes string, here, there *couple) {
+	t.Helper()
+	const size = 32 << 20
+	a, b := here.another(t), there.another(t)
+	a.peer, b.peer = a.insert(t, b), b.insert(t, a)
+	from := make([]byte, size)
+	to, remote := shared(t, b, size)
+	op.Peer, op.Buf, op.Remote = a.peer, from, remote
+	receive := fabric.Op{Kind: fabric.OpReceive, Peer: fabric.AddressAny, Buf: to}
+	switch op.Kind {
+	case fabric.OpRead:
+		from, to = to, from
+	case fabric.OpTaggedSend:
+		receive.Kind, receive.Tag = fabric.OpTaggedReceive, op.Tag
+		b.must(t, a, receive)
+	case fabric.OpSend:
+		b.must(t, a, receive)
+	}
+	from[0], from[size-1] = 1, 1
+	if op = a.post(t, b, op); op.Err != nil {
+		require.ErrorIs(t, op.Err, fabric.ErrNotSupported)
+	}
+	for deadline := time.Now().Add(30 * time.Second); op.Err == nil && to[0] == 0 && to[size-1] == 0 && len(a.got) == 0; {
+		require.True(t, time.Now().Before(deadline), "nothing comes")
+		a.turn(t, nil)
+		b.turn(t, nil)
+	}
+	first, second := a, b
+	if closes == "target" {
+		first, second = b, a
+	}
+	require.NoError(t, first.e.Close())
+	if closes != "both" {
+		here.goOn(t)
+		there.goOn(t)
+	}
+	require.NoError(t, second.e.Close())
 }
