@@ -53,8 +53,8 @@ static unsigned next_caller;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 #define PAUSE_NS 10000000
-// How long who is hung up on is waited for until sockets has closed it.
-#define CLOSING_MS 50
+// How long who is hung up on is waited for, at most and the last time, until sockets has closed it.
+#define MOST_CLOSING_NS 30000000
 
 static _Thread_local int listening;
 
@@ -143,10 +143,10 @@ static int hang_up(struct caller *c)
 static void hear(int fd)
 {
 	struct rlimit descriptors;
-	const struct timespec soon = { .tv_nsec = 1000000 };
+	struct timespec soon = { .tv_nsec = 50000 };
 	struct caller former;
 	unsigned most = MOST_SILENT;
-	int i, closing;
+	int closing;
 
 	if (!getrlimit(RLIMIT_NOFILE, &descriptors) && descriptors.rlim_cur / 2 < most)
 		most = (unsigned)(descriptors.rlim_cur / 2) + 1;
@@ -157,7 +157,7 @@ static void hear(int fd)
 	callers[next_caller] = (struct caller){ fd, known_inode(fd) };
 	next_caller++;
 	pthread_mutex_unlock(&lock);
-	for (i = 0; closing && i < CLOSING_MS && weft_inode(former.fd) == former.inode; i++)
+	for (; closing && soon.tv_nsec < MOST_CLOSING_NS && weft_inode(former.fd) == former.inode; soon.tv_nsec *= 2)
 		nanosleep(&soon, NULL);
 }
 

@@ -6,7 +6,8 @@
 
 // tcp says of a peer's write with an immediate that was cut off, and of a write that was injected and has
 // not gone, that it has failed, for no operation. ofi_rxm looks at what the operation would be, and ends
-// the process. It reads an error at once when it hears that there is one, on the same thread.
+// the process. It reads an error at once when it hears that there is one, on the same thread, before it
+// reads any other queue.
 static _Thread_local struct {
 	struct fid_cq *cq; // NULL: there is none
 	struct fi_cq_err_entry error;

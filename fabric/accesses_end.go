@@ -16,7 +16,7 @@ func (e *Endpoint) finishAccesses() {
 	}
 	end := time.Now().Add(patienceWithPeers)
 	for left := e.accesses(); left > 0 && time.Now().Before(end); time.Sleep(lookAgain) {
-		e.gather(e)
+		e.gather(true)
 		if n := e.accesses(); n < left {
 			left, end = n, time.Now().Add(patienceWithPeers)
 		}

@@ -51,7 +51,7 @@ func (e *Endpoint) endArrivals() {
 		return
 	}
 	for end := time.Now().Add(patienceWithThread); e.arrivals.end() && time.Now().Before(end); {
-		e.gather(e)
+		e.gather(true)
 	}
 }
 

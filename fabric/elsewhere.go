@@ -57,8 +57,8 @@ func arrivalsIn(_ *Endpoint, _ []*CompletionQueue, open func()) (a arrivals) {
 }
 func (*Endpoint) endArrivals() {}
 
-func readsEndTwice(string) bool      { return false }
-func (*Endpoint) endReads(*Endpoint) {}
+func readsEndTwice(string) bool { return false }
+func (*Endpoint) endReads(bool) {}
 
 func makeRoomForCallers(*Endpoint)                {}
 func (*newcomers) add([]byte)                     {}

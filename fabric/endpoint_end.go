@@ -85,7 +85,7 @@ func (e *Endpoint) closeItself() error {
 		}
 		e.disconnect()
 		e.endArrivals()
-		e.endReads(e)
+		e.endReads(true)
 		e.endSegments()
 		if err := fail("fi_close of endpoint", e.provider, int(e.closeRaw())); err != nil {
 			return err

@@ -49,7 +49,7 @@ func (e *Endpoint) disconnect() (ended bool) {
 		// found ends by itself, or not.
 		e.drain(patienceWithPeers)
 	}
-	e.gather(e)
+	e.gather(true)
 	return ended
 }
 
@@ -94,7 +94,7 @@ func (l *links) cutAll(end time.Time) bool {
 func (e *Endpoint) drain(patience time.Duration) bool {
 	for end := time.Now().Add(patience); ; time.Sleep(lookAgain) {
 		under := e.underWay()
-		e.gather(e)
+		e.gather(true)
 		if under == 0 {
 			return true
 		}
@@ -122,8 +122,9 @@ func (e *Endpoint) underWay() (n int) {
 	return n
 }
 
-// gather reads what has completed, and keeps what is not of the closing endpoint.
-func (e *Endpoint) gather(closing *Endpoint) {
+// gather reads what has completed, and keeps it for the program, but for what is of the endpoint if it
+// closes.
+func (e *Endpoint) gather(closes bool) {
 	for _, q := range e.queues() {
 		for {
 			n, code := q.reader.Take(0, len(q.reader.Completions), 0, 0)
@@ -131,7 +132,7 @@ func (e *Endpoint) gather(closing *Endpoint) {
 				break
 			}
 			for i := range n {
-				q.keep(&q.reader.Completions[i], closing)
+				q.keep(&q.reader.Completions[i], e, closes)
 			}
 		}
 	}

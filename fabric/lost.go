@@ -74,7 +74,7 @@ func (e *Endpoint) endSegments() {
 		return
 	}
 	for end := time.Now().Add(patienceWithThread); e.raw.EndSegments() > 0 && time.Now().Before(end); time.Sleep(lookAgain) {
-		e.gather(e)
+		e.gather(true)
 	}
 }
 

@@ -19,13 +19,13 @@ func readsEndTwice(provider string) bool {
 }
 
 // endReads has reads in flight end, without what is still to come of them, before the connections
-// do. What completes is the program's, but for operations of the endpoint if it is closing.
-func (e *Endpoint) endReads(closing *Endpoint) {
+// do. What completes is the program's, but for operations of the endpoint if it closes.
+func (e *Endpoint) endReads(closes bool) {
 	if e.severed || !readsEndTwice(e.provider) {
 		return
 	}
 	for end := time.Now().Add(patienceWithThread); e.isReading() && e.endIncoming() && time.Now().Before(end); {
-		e.gather(closing)
+		e.gather(closes)
 	}
 }
 

@@ -25,13 +25,13 @@ func TestConnectionEndsAmidLongOperations(t *testing.T) {
 			"delivered write": {Kind: fabric.OpWrite, Flags: fabric.DeliveryComplete},
 			"read":            {Kind: fabric.OpRead},
 		} {
-			for how, end := range map[string]func(e *fabric.Endpoint) error{"Close": (*fabric.Endpoint).Close, "Shutdown": (*fabric.Endpoint).Shutdown} {
+			for _, how := range []string{"Close", "Shutdown"} {
 				for _, side := range []string{"initiator", "target"} {
 					t.Run(provider+"/"+name+"/"+how+" at "+side, func(t *testing.T) {
 						testenv.Need(t, provider, err)
 						l := openLines(t, infos[0])
 						for range 3 {
-							l.endAmid(t, op, side == "target", end)
+							l.endAmid(t, op, how, side)
 							l.converse(t)
 						}
 					})
@@ -47,6 +47,8 @@ type lines struct {
 	one, other *party
 	// ended are operations, by their contexts.
 	ended map[uint64]int
+	// failure is the error of the last one that was cut off.
+	failure error
 }
 
 // Contexts of operations: of those of one and other, and of those that are cut off.
@@ -76,6 +78,9 @@ func (l *lines) turn(t *testing.T, p *party, posts ...fabric.Op) {
 			if c.Context == sends || c.Context == receives {
 				require.NoError(t, c.Err)
 			}
+			if c.Context == cutOff {
+				l.failure = c.Err
+			}
 			l.ended[c.Context]++
 		}
 		for len(posts) > 0 && posts[0].Result != fabric.Refused {
@@ -90,7 +95,7 @@ func (l *lines) turn(t *testing.T, p *party, posts ...fabric.Op) {
 }
 
 // endAmid has a connection end when some of an operation is there.
-func (l *lines) endAmid(t *testing.T, op fabric.Op, atTarget bool, end func(*fabric.Endpoint) error) {
+func (l *lines) endAmid(t *testing.T, op fabric.Op, how, side string) {
 	t.Helper()
 	const size = 32 << 20
 	a, b := l.couple(t)
@@ -110,6 +115,7 @@ func (l *lines) endAmid(t *testing.T, op fabric.Op, atTarget bool, end func(*fab
 	}
 	from[0], from[size-1] = 1, 1
 	clear(l.ended)
+	l.failure = nil
 	l.turn(t, a, op)
 	for deadline := time.Now().Add(30 * time.Second); to[0] == 0 && to[size-1] == 0; {
 		require.True(t, time.Now().Before(deadline), "nothing comes")
@@ -117,11 +123,23 @@ func (l *lines) endAmid(t *testing.T, op fabric.Op, atTarget bool, end func(*fab
 		l.turn(t, b)
 	}
 	first := a
-	if atTarget {
+	if side == "target" {
 		first = b
 	}
-	require.NoError(t, end(first.e))
+	if how == "Close" {
+		require.NoError(t, first.e.Close())
+	} else {
+		require.NoError(t, first.e.Shutdown())
+	}
 	l.converse(t)
+	if how == "Shutdown" && first == a {
+		for deadline := time.Now().Add(30 * time.Second); l.ended[cutOff] == 0; l.turn(t, l.one) {
+			require.True(t, time.Now().Before(deadline), "it does not end")
+		}
+		if l.failure != nil {
+			require.ErrorIs(t, l.failure, fabric.ErrCanceled)
+		}
+	}
 	require.NoError(t, a.e.Close())
 	require.NoError(t, b.e.Close())
 	require.NoError(t, region.Close())

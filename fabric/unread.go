@@ -1,6 +1,11 @@
 package fabric
 
-import "github.com/weft-go/weft/cgo"
+import (
+	"errors"
+	"syscall"
+
+	"github.com/weft-go/weft/cgo"
+)
 
 // shm of libfabric 2.x looks at each message that nobody has received once more
 // when their endpoint is closed: it writes into the memory of whoever sent it, at a
@@ -52,7 +57,7 @@ func (e *Endpoint) receiveUnread() {
 				again[kind]++
 				taken += 1 + int(c.Len/pageSize)
 			} else {
-				q.keep(c, e)
+				q.keep(c, e, true)
 			}
 		}
 		for kind, count := range again {
@@ -103,13 +108,18 @@ func (q *CompletionQueue) roomForUnread() bool {
 	return true
 }
 
-// keep takes a completion that was read while an endpoint is closed, for whoever
-// reads the queue next, unless it is the endpoint's.
-func (q *CompletionQueue) keep(c *cgo.Completion, closing *Endpoint) {
+// keep takes a completion that was read while an endpoint is closed, or its connection ended, for
+// whoever reads the queue next, unless it is of an endpoint that is closed.
+func (q *CompletionQueue) keep(c *cgo.Completion, ending *Endpoint, closes bool) {
 	_, s := q.lookup(c.Token)
-	own := s != nil && s.endpoint == closing
+	own := s != nil && s.endpoint == ending
 	var out Completion
-	if q.finish(q.reader, c, &out) && !own {
-		q.kept = append(q.kept, out)
+	if !q.finish(q.reader, c, &out) || own && closes {
+		return
 	}
+	if own && errors.Is(out.Err, ErrUnreachable) {
+		// It was not the peer that ended the connection.
+		out.Err = &Error{Op: out.Kind.String(), Provider: q.provider, Errno: Errno(syscall.ECANCELED), Detail: "the connection was ended amid it"}
+	}
+	q.kept = append(q.kept, out)
 }
