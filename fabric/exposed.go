@@ -37,6 +37,9 @@ func openReach(i *Info) (r cgo.Reach, ok bool) {
 
 // guardReach is for an endpoint that is about to be enabled.
 func guardReach(e *Endpoint, queues ...*CompletionQueue) {
+	if goesOnInPieces(e.provider) {
+		e.domain.lingering.watch(e)
+	}
 	r := e.domain.reach
 	if r == (cgo.Reach{}) || e.Info().Endpoint() != ReliableDatagram {
 		return
@@ -73,9 +76,20 @@ func (r *Region) expose() bool {
 	return r.exposed
 }
 
-// closeExposed is fi_close of a region. No access of a peer begins behind it. Where one may go
-// on, libfabric has the region until its domain is closed, and its memory stays pinned.
+// goesOnInPieces says of a provider that the target looks at a region for each piece of an access, also
+// when it is closed: shm of 2.x, which goes in pieces within a process, and where it may not look into
+// the peer's memory.
+func goesOnInPieces(provider string) bool {
+	return core(provider) == "shm" && LibraryVersion().Major > 1
+}
+
+// closeExposed is fi_close of a region. No access of a peer begins behind it on efa. Where one may go
+// on, libfabric has the region until its domain is closed, and its memory stays pinned; where it is seen
+// that one does, until another region of the domain is closed when none does any more.
 func (r *Region) closeExposed() (code cgo.Code, lingers bool) {
+	if goesOnInPieces(r.provider) && r.access&(AccessRemoteRead|AccessRemoteWrite) != 0 && r.domain.lingering.keepUsed(r) {
+		return 0, true
+	}
 	if !r.exposed {
 		return r.raw.Close(), false
 	}
@@ -154,6 +168,26 @@ func (l *lingering) add(r *Region) {
 		// As many again may come before the next look.
 		l.enough, l.enoughBytes = len(l.list)+mostLingering/4, l.bytes+mostLingeringBytes/4
 	}
+}
+
+// keepUsed adds a region if an access goes on in it, which it says, and ends those in which none does.
+func (l *lingering) keepUsed(r *Region) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.list = append(l.list, r)
+	l.bytes += r.length
+	used := l.inUse()
+	l.list = slices.DeleteFunc(l.list, func(other *Region) bool {
+		if used(other) {
+			return false
+		}
+		l.bytes -= other.length
+		if other != r {
+			other.endLingering()
+		}
+		return true
+	})
+	return used(r)
 }
 
 // thin ends the oldest that no access of a peer goes on in, until three quarters are left of what

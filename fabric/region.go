@@ -254,7 +254,9 @@ func (r *Region) Len() uint64 { return r.length }
 // closed at once behind those. Calls of the endpoints and queues of the domain wait
 // meanwhile, and one that waits for completions is ended.
 //
-// A peer's write that is coming when the region is closed may still come, to its end. On efa
+// A peer's write that is coming when the region is closed may still come, to its end. On shm of libfabric
+// 2.x, if an access in pieces goes on then, the memory stays pinned, and peers can reach it, until that has
+// ended and another region is closed, or the domain. On efa
 // the memory may stay pinned, and be reached by the devices of peers, until the domain is
 // closed or 1024 other such regions, or 256 MiB of them.
 // Memory that peers write to is for nothing else until they have said that they are done,

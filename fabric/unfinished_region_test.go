@@ -1,0 +1,81 @@
+package fabric_test
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weft-go/weft/fabric"
+	"github.com/weft-go/weft/internal/testenv"
+	"github.com/weft-go/weft/internal/testprocess"
+)
+
+// A region that is closed amid an access of a peer ends nothing but the access, if that. What was freed is
+// something else at once in these processes.
+func TestRegionIsClosedAmidAccess(t *testing.T) {
+	const child = "WEFT_TEST_CLOSED_AMID"
+	if os.Getenv(child) != "" {
+		for _, provider := range testenv.Providers() {
+			for name, op := range map[string]fabric.Op{"read": {Kind: fabric.OpRead}, "write": {Kind: fabric.OpWrite, Flags: fabric.DeliveryComplete}} {
+				t.Run(provider+"/"+name, func(t *testing.T) { closeRegionAmid(t, provider, op) })
+			}
+		}
+		return
+	}
+	for name, setting := range map[string]string{"as usual": "A=", "in pieces": "FI_SHM_DISABLE_CMA=1"} {
+		t.Run(name, func(t *testing.T) {
+			command := testprocess.Command(t, os.Args[0], "-test.run=^TestRegionIsClosedAmidAccess$", "-test.count=1", "-test.timeout=1m")
+			command.Env = append(os.Environ(), child+"=yes", "GLIBC_TUNABLES=glibc.malloc.perturb=165:glibc.malloc.tcache_count=0", setting)
+			said, err := command.CombinedOutput()
+			require.NoError(t, err, "%s", said)
+		})
+	}
+}
+
+func closeRegionAmid(t *testing.T, provider string, op fabric.Op) {
+	const size = 32 << 20
+	info := undertakingInfo(t, provider)
+	here, there := openCouple(t, info), openCouple(t, info)
+	for range 3 {
+		a, b := here.another(t), there.another(t)
+		a.peer, b.peer = a.insert(t, b), b.insert(t, a)
+		arena, err := fabric.NewArena(size)
+		require.NoError(t, err)
+		region, err := b.domain.RegisterMemory(fabric.RegionConfig{Access: fabric.AccessRemoteRead | fabric.AccessRemoteWrite}, arena.Bytes()[:size])
+		require.NoError(t, err)
+		from, to := make([]byte, size), arena.Bytes()[:size]
+		op.Peer, op.Buf = a.peer, from
+		op.Remote, err = region.RemoteOf(to)
+		require.NoError(t, err)
+		if op.Kind == fabric.OpRead {
+			from, to = to, from
+		}
+		from[0], from[size-1] = 1, 1
+		a.must(t, b, op)
+		for deadline := time.Now().Add(30 * time.Second); to[0] == 0 && to[size-1] == 0 && len(a.got) == 0; {
+			require.True(t, time.Now().Before(deadline), "nothing comes")
+			a.turn(t, nil)
+			b.turn(t, nil)
+		}
+		require.NoError(t, region.Close())
+		require.NoError(t, arena.Close())
+		// Others take what was its place.
+		for range 50 {
+			other, err := b.domain.RegisterMemory(fabric.RegionConfig{Access: fabric.AccessRemoteRead}, make([]byte, 100))
+			require.NoError(t, err)
+			for range 20 {
+				a.turn(t, nil)
+				b.turn(t, nil)
+			}
+			require.NoError(t, other.Close())
+		}
+		here.goOn(t)
+		there.goOn(t)
+		require.NoError(t, a.e.Close())
+		require.NoError(t, b.e.Close())
+	}
+	here.goOn(t)
+	there.goOn(t)
+}
