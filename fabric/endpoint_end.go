@@ -1,6 +1,9 @@
 package fabric
 
-import "errors"
+import (
+	"errors"
+	"runtime"
+)
 
 // Cancel asks for the end of an operation in flight. Its completion still comes,
 // with ErrCanceled or as if nothing had happened, and only then its buffer is the
@@ -47,7 +50,8 @@ func (e *Endpoint) Cancel(token Token) error {
 // Close closes the endpoint, and its groups for collectives. ErrBusy says what is
 // still open on it. Operations in flight end without a completion, and their
 // buffers are the caller's again on return: a peer that gets what they were to send all
-// the same may get what the buffers hold by then. Their places in the completion queue
+// the same may get what the buffers hold by then, and on shm what the endpoint has read may still come
+// into them, if the peer is of this process and did not answer before. Their places in the completion queue
 // are not used again, because it may still hold something about them.
 // A ReadWait of its queues by another goroutine is ended, and their calls wait
 // meanwhile; other endpoints of the queues must not be in a turn. On efa it waits until
@@ -92,6 +96,10 @@ func (e *Endpoint) closeItself() error {
 		}
 		// Whatever fails from here on, it is not closed twice.
 		e.severed, e.hungUp = true, false
+		for i := range e.neighbour.pinned {
+			e.neighbour.pinned[i].Unpin()
+		}
+		e.neighbour.pinned = nil
 		for _, q := range e.queues() {
 			q.outlives()
 		}
@@ -121,12 +129,21 @@ func (e *Endpoint) closeItself() error {
 }
 
 // giveUp is abandon for an endpoint that stays open inside: what it would still
-// receive must not come into buffers that are the caller's.
+// receive must not come into buffers that are the caller's. What it reads cannot be cancelled: it
+// comes when the peer answers, and the memory for it stays pinned, so that it is nothing else by then.
 func (e *Endpoint) giveUp() {
 	for _, q := range e.queues() {
 		for i := range q.table {
-			if s := &q.table[i]; s.busy && s.endpoint == e && kinds[s.kind].receive {
+			s := &q.table[i]
+			if !s.busy || s.endpoint != e {
+				continue
+			}
+			switch {
+			case kinds[s.kind].receive:
 				q.slots.Cancel(e.raw, i)
+			case s.kind == OpRead || s.kind == OpFetch || s.kind == OpCompare:
+				e.neighbour.pinned = append(e.neighbour.pinned, s.pinners[:]...)
+				s.pinners, s.pinned = [len(s.pinners)]runtime.Pinner{}, 0
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package fabric
 import (
 	"errors"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -48,6 +49,8 @@ type neighbour struct {
 	retired bool // closed for the program
 	stayed  bool // and open inside then
 	done    bool // and nothing was on its way to anybody
+	// pinned is what may still be written to then.
+	pinned []runtime.Pinner
 	// removals are those that have removed it, and so had all that it had sent them, and to which it
 	// has sent nothing since. removed: there are some.
 	removals map[string]struct{}

@@ -30,7 +30,11 @@ func TestConnectionEndsAmidLongOperations(t *testing.T) {
 					t.Run(provider+"/"+name+"/"+how+" at "+side, func(t *testing.T) {
 						testenv.Need(t, provider, err)
 						l := openLines(t, infos[0])
-						for range 3 {
+						rounds := 3
+						if testing.Short() {
+							rounds = 1
+						}
+						for range rounds {
 							l.endAmid(t, op, how, side)
 							l.converse(t)
 						}
