@@ -278,12 +278,12 @@ func (e *Endpoint) connects(op string, check func() error, data []byte, call fun
 
 // Shutdown ends the connection. The peer gets a ShutdownEvent, on providers
 // without progress of their own, such as tcp, only while it turns its endpoint.
-// What was sent and is not complete may be lost. On sockets, and on tcp and net of libfabric 1.17 if the
-// endpoint is for RemoteMemory, its calls and a ReadWait of its queues wait, as with Close, and other
-// endpoints of the queues must not be in a turn; its reads in flight end with ErrCanceled, or have been done. It is for a connection whose
-// ConnectedEvent was read; one that has ended already is no error, and one that
-// is not there yet ends by Close. On sockets, operations in flight end with
-// ErrCanceled, and ErrBusy says what of the endpoint is still open.
+// What was sent and is not complete may be lost. On sockets, and on tcp and net of libfabric 1.17
+// if the endpoint is for RemoteMemory, its calls and a ReadWait of its queues wait, as with Close,
+// and other endpoints of the queues must not be in a turn; its reads in flight end with
+// ErrCanceled, or have been done. It is for a connection whose ConnectedEvent was read; one that
+// has ended already is no error, and one that is not there yet ends by Close. On sockets,
+// operations in flight end with ErrCanceled, and ErrBusy says what of the endpoint is still open.
 //
 // Implements: int fi_shutdown(...)
 func (e *Endpoint) Shutdown() error {
