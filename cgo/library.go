@@ -5,6 +5,7 @@ package cgo
 /*
 #cgo pkg-config: libfabric
 #cgo CFLAGS: -std=gnu11 -O2 -Wall -Wextra
+#include "domainlists.h"
 #include "inheritance.h"
 #include "shim.h"
 */
@@ -16,6 +17,10 @@ func Missing() string { return "" }
 // KeepDescriptors has what libfabric opens from now on closed in processes that this one starts. It says
 // whether that can be done.
 func KeepDescriptors() bool { return C.weft_keep_descriptors() == 0 }
+
+// EmptyLists has closed endpoints of efa of libfabric 2 be in no list of their domain. It says whether that
+// can be done.
+func EmptyLists() bool { return C.weft_empty_lists() == 0 }
 
 func codeOf(ret C.int) Code {
 	if ret < 0 {

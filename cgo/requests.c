@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "reach.h"
 #include "counted.h"
+#include "domainlists.h"
 #include "innerendpoint.h"
 #include "mapped.h"
 #include "unfinishedsends.h"
@@ -30,6 +31,7 @@ struct watch {
 	int (*next)(struct verbs_cq *cq);
 	void (*end)(struct verbs_cq *cq);
 	int holds;	     // the lock: libfabric has an access before it
+	int known;	     // weft_lists_polled knows enough
 	ptrdiff_t to_packet; // from the number of a receive. 0: not known yet
 	// Receives whose packet is elsewhere: in memory of the program. They are posted for
 	// one endpoint of a queue while the queue is polled for another.
@@ -193,6 +195,8 @@ static int start_and_look(struct verbs_cq *cq, struct verbs_poll_attr *attr)
 	struct watch *w = cq->cq_context;
 	int ret = w->start(cq, attr), began = ret == 0;
 
+	if (!w->known)
+		w->known = weft_lists_polled(w->object);
 	if (weft_closing_sends)
 		ret = weft_sends_polled(cq, ret, w->next);
 	if (ret == 0)
@@ -386,6 +390,7 @@ int weft_reach_close(struct fid *object, enum weft_how how)
 	}
 	pthread_mutex_unlock(&lock);
 	weft_sends_closing(object, is_watched);
+	weft_lists_closing(object);
 	if (how != WEFT_CLOSE) {
 		weft_within_host_closing(object, how == WEFT_CLOSE_APART);
 		ret = weft_inner_close(object);
@@ -393,6 +398,7 @@ int weft_reach_close(struct fid *object, enum weft_how how)
 	} else {
 		ret = fi_close(object);
 	}
+	weft_lists_closed();
 	weft_sends_closed();
 	while ((w = its)) {
 		its = w->following;

@@ -421,6 +421,7 @@ type Link struct {
 // Of library.go.
 
 func KeepDescriptors() bool { return false }
+func EmptyLists() bool      { return false }
 
 const (
 	Again     Code = 11

@@ -22,6 +22,9 @@ var load = sync.OnceFunc(func() {
 	_, cleansUp = os.LookupEnv("FI_AV_REMOVE_CLEANUP")
 	readEnvironment()
 	cgo.KeepDescriptors() // or not: they are as libfabric makes them then
+	if LibraryVersion().Major >= 2 {
+		cgo.EmptyLists() // or not: libfabric has no efa then
+	}
 	// What it finds is of no interest here, and that it fails is seen by who asks again.
 	_, _ = cgo.Params()
 })

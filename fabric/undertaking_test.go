@@ -87,8 +87,13 @@ func undertakers(t *testing.T, f *fabric.Fabric, d *fabric.Domain, info *fabric.
 
 func undertakingInfo(t *testing.T, provider string) *fabric.Info {
 	t.Helper()
+	return undertakingInfoFor(t, provider, true)
+}
+
+func undertakingInfoFor(t *testing.T, provider string, oneThread bool) *fabric.Info {
+	t.Helper()
 	hints := fabric.Hints{
-		Provider: provider, Endpoint: fabric.ReliableDatagram, MemoryMode: everyMemoryMode, OneThread: true, Source: sourceOn(provider),
+		Provider: provider, Endpoint: fabric.ReliableDatagram, MemoryMode: everyMemoryMode, OneThread: oneThread, Source: sourceOn(provider),
 		Capabilities: fabric.Messages | fabric.TaggedMessages | fabric.RemoteMemory | fabric.Atomics, OrderedSends: provider == "efa",
 	}
 	infos, err := fabric.Discover(hints)

@@ -1,6 +1,8 @@
 package fabric_test
 
 import (
+	"errors"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -43,6 +45,53 @@ func TestCloseAmidLongOperations(t *testing.T) {
 					}
 				})
 			}
+		}
+	}
+}
+
+// It does while another goroutine is in turns of those of other queues.
+func TestCloseAmidLongOperationsBesideTurns(t *testing.T) {
+	for _, provider := range testenv.Providers() {
+		for name, op := range map[string]fabric.Op{
+			"delivered send": {Kind: fabric.OpSend, Flags: fabric.DeliveryComplete},
+			"read":           {Kind: fabric.OpRead},
+		} {
+			t.Run(provider+"/"+name, func(t *testing.T) {
+				info := undertakingInfoFor(t, provider, false)
+				here, there := openCouple(t, info), openCouple(t, info)
+				ended, failed := make(chan struct{}), make(chan error, 2)
+				for _, beside := range []*station{openStation(t, here.a.fabric, here.a.domain, info), openStation(t, there.a.fabric, there.a.domain, info)} {
+					go func() {
+						var err error
+						for buf := make([]fabric.Completion, 8); err == nil; {
+							select {
+							case <-ended:
+								failed <- nil
+								return
+							default:
+								if _, err = beside.e.TurnWait(nil, buf, 1); errors.Is(err, fabric.ErrNotSupported) {
+									_, err = beside.e.Turn(nil, buf, 0)
+									runtime.Gosched()
+								}
+							}
+						}
+						failed <- err
+					}()
+				}
+				rounds := 5
+				if testing.Short() {
+					rounds = 1
+				}
+				for range rounds {
+					for _, closes := range []string{"initiator", "target"} {
+						closeAmid(t, op, closes, here, there)
+					}
+				}
+				close(ended)
+				for range 2 {
+					require.NoError(t, <-failed)
+				}
+			})
 		}
 	}
 }
