@@ -14,7 +14,7 @@ export IPATH_NO_BACKTRACE := 1
 # third of what tests of many endpoints take.
 test test-efa test-hosts race: export GLIBC_TUNABLES ?= glibc.malloc.hugetlb=1
 # There, whoever looks into memory that was freed finds something else in it.
-test-libfabric-2: export GLIBC_TUNABLES ?= glibc.malloc.hugetlb=1:glibc.malloc.perturb=165:glibc.malloc.tcache_count=0
+test-libfabric-2 test-efa-2: export GLIBC_TUNABLES ?= glibc.malloc.hugetlb=1:glibc.malloc.perturb=165:glibc.malloc.tcache_count=0
 
 # An AWS installation of libfabric goes before the system's.
 EFA := /opt/amazon/efa
@@ -124,6 +124,11 @@ test-libfabric-2: testreport ## run the tests, but for the longest, against libf
 	@code=0; export WEFT_TEST_PROVIDERS=$(or $(WEFT_TEST_PROVIDERS),$(LIBFABRIC_2_PROVIDERS)); \
 		scripts/libfabric-2 bin/testreport $(if $(filter ./...,$(LIBFABRIC_2_PKG)),$(ALSO)) $(LONG) -count=1 -timeout=$(TIMEOUT) $(TESTFLAGS) $(LIBFABRIC_2_PKG) || code=1; \
 		$(if $(and $(EVERYTHING),$(filter ./...,$(LIBFABRIC_2_PKG))),scripts/libfabric-2 scripts/test-efa plain -timeout=$(TIMEOUT) || code=1;) exit $$code
+
+# CI has no time for all of it on efa, which make test-libfabric-2 has by hand.
+.PHONY: test-efa-2
+test-efa-2: testreport ## on efa of libfabric 2.1, the tests in which endpoints are closed or peers end
+	@scripts/libfabric-2 scripts/test-efa ends -timeout=$(TIMEOUT) $(TESTFLAGS)
 
 # scripts/libfabric-2 go run ./scripts/matrix -write docs/PROVIDERS.md does the
 # same for libfabric 2.1.
