@@ -13,11 +13,11 @@
 #include <pthread.h>
 #include <string.h>
 
-// From libfabric 2 on, efa has what is to be sent, and peers that are to be waited for, in lists of the
-// domain, which every poll goes through. Until 2.2, fi_close of an endpoint frees what is its own there, and
-// leaves it in the lists: a message that is to be delivered, and a write or a read of pieces, ends
-// the process when another endpoint is polled (libfabric's issue 10974). So it is taken out when fi_close has the device end
-// its queue pair: from then on nothing is added, and nothing has been freed.
+// From libfabric 2 on, efa has what is to be sent, and peers that are waited for, in lists of the domain,
+// which every poll goes through. Until 2.2, fi_close of an endpoint frees what is its own there and
+// leaves it in the lists: of a message that is to be delivered, or of a write or a read in pieces, the
+// process ends when another endpoint is polled (libfabric's issue 10974). So it is taken out when fi_close
+// has the device end its queue pair: nothing is added from then on, and nothing has been freed yet.
 
 struct list {
 	struct list *next, *prev;
@@ -39,8 +39,13 @@ static _Thread_local struct fid *closing;
 
 // FURTHEST is more than there is in front of what is in a list, to the pointer to the endpoint.
 #define FURTHEST 1024
-// MOST is more than there can be in one.
-#define MOST (1 << 24)
+
+// Where a domain has its lists, which are all empty before its first endpoint is enabled.
+#define MOST_LISTS 16
+static struct {
+	ptrdiff_t at[MOST_LISTS];
+	int count; // 0: not known
+} lists;
 
 static struct fid *member(const struct weft_looks *l, const struct fid *object, size_t fclass)
 {
@@ -126,38 +131,31 @@ static const struct fid *owner(const struct weft_looks *l, const struct list *en
 	return found;
 }
 
-static int is_in(const void *object, const void *what)
+void weft_lists_guarded(const struct weft_looks *l, const struct fid *object)
 {
-	return object && (uintptr_t)what - (uintptr_t)object < malloc_usable_size((void *)object);
-}
+	struct fid *domain;
+	struct list *head;
+	size_t size, i;
+	int count = 0;
 
-// is_list says whether there is a list that is not empty.
-static int is_list(const struct weft_looks *l, const struct list *head)
-{
-	struct list its;
-
-	return head->next != head && (uintptr_t)head->next >= 4096 && (uintptr_t)head->prev >= 4096 &&
-	       (uintptr_t)head->next % _Alignof(struct list) == 0 &&
-	       (uintptr_t)head->prev % _Alignof(struct list) == 0 &&
-	       weft_look(l, head->next, &its, sizeof its) && its.prev == head &&
-	       weft_look(l, head->prev, &its, sizeof its) && its.next == head;
+	if (!destroy || lists.count || !(domain = member(l, object, FI_CLASS_DOMAIN)))
+		return;
+	size = malloc_usable_size(domain);
+	for (i = sizeof *domain; i + sizeof *head <= size && count < MOST_LISTS; i += sizeof(void *)) {
+		head = (struct list *)((char *)domain + i);
+		if (head->next == head && head->prev == head)
+			lists.at[count++] = (ptrdiff_t)i;
+	}
+	__atomic_store_n(&lists.count, count, __ATOMIC_RELEASE);
 }
 
 static void empty(const struct weft_looks *l, struct fid *domain)
 {
-	// Which has a list of its domains.
-	struct fid *fabric = member(l, domain, FI_CLASS_FABRIC);
-	size_t size = malloc_usable_size(domain), i, n;
+	int i, count = __atomic_load_n(&lists.count, __ATOMIC_ACQUIRE);
 	struct list *head, *entry, *next;
 
-	for (i = sizeof *domain; i + sizeof *head <= size; i += sizeof(void *)) {
-		head = (struct list *)((char *)domain + i);
-		if (!is_list(l, head))
-			continue;
-		for (entry = head->next, n = 0; entry != head && !is_in(fabric, entry) && n < MOST; n++)
-			entry = entry->next;
-		if (entry != head)
-			continue;
+	for (i = 0; i < count; i++) {
+		head = (struct list *)((char *)domain + lists.at[i]);
 		for (entry = head->next; entry != head; entry = next) {
 			next = entry->next;
 			if (owner(l, entry) != closing)

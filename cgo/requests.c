@@ -335,6 +335,7 @@ enum weft_guarded weft_reach_guard(struct weft_reach *r, struct fid *object)
 		return WEFT_NO_QUEUE;
 	pthread_mutex_lock(&lock);
 	found = find(&q, object);
+	weft_lists_guarded(&q.looks, object);
 	weft_end_looks(&q.looks);
 	if (found && !post)
 		post = q.context.post_recv;
