@@ -156,7 +156,8 @@ static void empty(const struct weft_looks *l, struct fid *domain)
 
 	for (i = 0; i < count; i++) {
 		head = (struct list *)((char *)domain + lists.at[i]);
-		for (entry = head->next; entry != head; entry = next) {
+		// A domain of datagrams has none.
+		for (entry = head->next; entry && entry != head; entry = next) {
 			next = entry->next;
 			if (owner(l, entry) != closing)
 				continue;

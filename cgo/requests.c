@@ -5,6 +5,7 @@
 #include "counted.h"
 #include "domainlists.h"
 #include "innerendpoint.h"
+#include "innerreceives.h"
 #include "mapped.h"
 #include "unfinishedsends.h"
 #include "verbs.h"
@@ -397,6 +398,8 @@ int weft_reach_close(struct fid *object, enum weft_how how)
 		ret = weft_inner_close(object);
 		weft_within_host_closed(object, ret);
 	} else {
+		if (weft_closing_sends)
+			weft_receives_closing(object);
 		ret = fi_close(object);
 	}
 	weft_lists_closed();
