@@ -3,12 +3,14 @@ package fabric_test
 import (
 	"bytes"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/weft-go/weft/fabric"
+	"github.com/weft-go/weft/internal/testenv"
 	"github.com/weft-go/weft/internal/testprocess"
 )
 
@@ -41,6 +43,9 @@ func TestSharedSend(t *testing.T) {
 // its own.
 func TestSharedReceiveOutlivesEndpoint(t *testing.T) {
 	const child = "WEFT_TEST_SHARED"
+	if !slices.Contains(testenv.Providers(), "sockets") {
+		return
+	}
 	if os.Getenv(child) == "" {
 		command := testprocess.Command(t, os.Args[0], "-test.run=^TestSharedReceiveOutlivesEndpoint$", "-test.count=1", "-test.timeout=1m")
 		command.Env = append(os.Environ(), child+"=yes", "MALLOC_PERTURB_=165")

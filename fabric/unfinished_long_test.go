@@ -21,15 +21,7 @@ func TestCloseAmidLongOperations(t *testing.T) {
 		providers = append(providers, "tcp;")
 	}
 	for _, provider := range providers {
-		for name, op := range map[string]fabric.Op{
-			"send":            {Kind: fabric.OpSend},
-			"delivered send":  {Kind: fabric.OpSend, Flags: fabric.DeliveryComplete},
-			"tagged send":     {Kind: fabric.OpTaggedSend, Tag: 5},
-			"write":           {Kind: fabric.OpWrite},
-			"told write":      {Kind: fabric.OpWrite, Flags: fabric.Immediate, Immediate: 7},
-			"delivered write": {Kind: fabric.OpWrite, Flags: fabric.DeliveryComplete},
-			"read":            {Kind: fabric.OpRead},
-		} {
+		for name, op := range longOperations {
 			for _, closes := range []string{"initiator", "target", "both"} {
 				t.Run(provider+"/"+name+"/"+closes, func(t *testing.T) {
 					info := undertakingInfo(t, provider)
