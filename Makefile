@@ -27,7 +27,7 @@ endif
 
 PKG       ?= ./...# which packages to test
 TESTFLAGS ?=# more flags for go test, such as -run=TestName
-TIMEOUT   ?= 8m# for the tests of one package
+TIMEOUT   ?= 15m# for the tests of one package
 export FUZZTIME ?= 60s# for one fuzz target
 BENCHFLAGS ?=# more flags for weft bench
 MACHINE   ?= $(shell uname -n)# its name in bench/results
