@@ -56,8 +56,8 @@ func (e *Endpoint) Cancel(token Token) error {
 // A ReadWait of its queues by another goroutine is ended, and their calls wait
 // meanwhile; other endpoints of the queues must not be in a turn. On efa it waits until
 // what was sent has left the device, or none of it has for a second.
-// There, and on shm, it also waits until what it reads and writes of peers' memory has ended, or none of it
-// has for a second, unless nothing of a host goes through shm.
+// There, unless nothing of a host goes through shm, and on shm, it also waits until what it reads and writes of
+// peers' memory has ended, or none of it has for a second.
 // On shm, and on efa, which has shm within a host, some of it is put off: an endpoint
 // that another of this process has inserted, or that has inserted another, stays open
 // inside, with its memory of 16 MiB in /dev/shm, until that one is closed, also inside, or has
