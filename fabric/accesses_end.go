@@ -6,10 +6,11 @@ import (
 	"github.com/weft-go/weft/cgo"
 )
 
-// finishAccesses waits until an endpoint of shm, or of efa, which has shm within a host, that is to be closed has
-// what it reads and writes of peers' memory behind it, if they answer. Where a process may not look into another's memory, and in
-// 2.1 within a process, what is long goes in pieces, in memory of the peer that is given back at the end
-// alone: of four endpoints that are gone by then it has none left, and refuses everybody.
+// finishAccesses waits until an endpoint of shm, or of efa, which has shm within a host, that is to be
+// closed has what it reads and writes of peers' memory behind it, if they answer. Where a process may
+// not look into another's memory, and in 2.1 within a process, what is long goes in pieces, in memory of
+// the peer that is given back at the end alone: of four endpoints that are gone by then it has none left,
+// and refuses everybody.
 func (e *Endpoint) finishAccesses() {
 	if !looksAtNeighbours(e.provider) || e.turn == nil || e.severed {
 		return
