@@ -119,11 +119,10 @@ func (s *couple) goOn(t *testing.T) {
 // when some of it is there; the other one after that.
 func closeAmid(t *testing.T, op fabric.Op, closes string, here, there *couple) {
 	t.Helper()
-	const size = 32 << 20
 	a, b := here.another(t), there.another(t)
 	a.peer, b.peer = a.insert(t, b), b.insert(t, a)
-	from := make([]byte, size)
-	to, remote := shared(t, b, size)
+	from := make([]byte, longOperation)
+	to, remote := shared(t, b, longOperation)
 	op.Peer, op.Buf, op.Remote = a.peer, from, remote
 	receive := fabric.Op{Kind: fabric.OpReceive, Peer: fabric.AddressAny, Buf: to}
 	switch op.Kind {
@@ -135,11 +134,11 @@ func closeAmid(t *testing.T, op fabric.Op, closes string, here, there *couple) {
 	case fabric.OpSend:
 		b.must(t, a, receive)
 	}
-	from[0], from[size-1] = 1, 1
+	from[0], from[longOperation-1] = 1, 1
 	if op = a.post(t, b, op); op.Err != nil {
 		require.ErrorIs(t, op.Err, fabric.ErrNotSupported)
 	}
-	for deadline := time.Now().Add(30 * time.Second); op.Err == nil && to[0] == 0 && to[size-1] == 0 && len(a.got) == 0; {
+	for deadline := time.Now().Add(30 * time.Second); op.Err == nil && to[0] == 0 && to[longOperation-1] == 0 && len(a.got) == 0; {
 		require.True(t, time.Now().Before(deadline), "nothing comes")
 		a.turn(t, nil)
 		b.turn(t, nil)
