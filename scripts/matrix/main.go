@@ -8,7 +8,8 @@
 //	matrix -write docs/PROVIDERS.md    also puts the table into the file
 //
 // The file has a table for each version of libfabric, between markers with the
-// version. Its exit code is 1 if a test failed or a case has no test.
+// version. Its exit code is 1 if a test failed or a case has no test; what a
+// test that failed had to say is on standard error.
 package main
 
 import (
@@ -67,6 +68,11 @@ func run(file string, args []string) error {
 		}
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			return err
+		}
+	}
+	for _, r := range results {
+		if r.verdict == "fail" {
+			fmt.Fprintf(os.Stderr, "%s failed:\n%s", r.test, r.output)
 		}
 	}
 	if n := len(m.failures); n > 0 {

@@ -20,6 +20,7 @@ type result struct {
 	test    string
 	verdict string // pass, fail or skip
 	reason  string // of a skip
+	output  string // of a failure
 }
 
 // readStream returns the results of a run, in its order. A test with subtests
@@ -90,8 +91,11 @@ func leaves(order []string, verdicts map[string]string, output map[string][]stri
 			continue
 		}
 		r := result{test: test, verdict: verdict}
-		if verdict == "skip" {
+		switch verdict {
+		case "skip":
 			r.reason = reason(output[test])
+		case "fail":
+			r.output = strings.Join(output[test], "")
 		}
 		results = append(results, r)
 	}
