@@ -14,9 +14,7 @@ struct region {
 	uint64_t key;
 	uint64_t base, length;
 	uint64_t access;
-	// An access that goes on in packets that do not say of what they are, or may wait for
-	// others in libfabric.
-	int begun;
+	int begun; // weft_begun
 	struct region *same; // key: where registrations are cached
 };
 
@@ -109,7 +107,7 @@ static int within(const struct region *r, const struct weft_target *t, uint64_t 
 }
 
 int weft_reach_begin(struct weft_reach *r, const char *targets, uint32_t count,
-		     uint64_t access, int goes_on)
+		     uint64_t access, int begins)
 {
 	struct region wanted, **found, *region;
 	struct weft_target t;
@@ -127,9 +125,9 @@ int weft_reach_begin(struct weft_reach *r, const char *targets, uint32_t count,
 			pthread_rwlock_unlock(&r->lock);
 			return 0;
 		}
-		for (; goes_on && region; region = region->same)
+		for (; begins && region; region = region->same)
 			if (within(region, &t, access))
-				__atomic_store_n(&region->begun, 1, __ATOMIC_RELAXED);
+				__atomic_fetch_or(&region->begun, begins, __ATOMIC_RELAXED);
 	}
 	return 1;
 }

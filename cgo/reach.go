@@ -26,11 +26,20 @@ func (r Reach) Add(key uint64, base uintptr, length, access uint64) Code {
 	return codeOf(C.weft_reach_add(r.p, C.uint64_t(key), C.uint64_t(base), C.uint64_t(length), C.uint64_t(access)))
 }
 
+// Begun is a set of what libfabric has begun at times in a region of efa, and may go on.
+type Begun int
+
+// BegunLong are accesses that go on for long, BegunAtomic atomic operations, which wait for messages
+// that are late.
+const (
+	BegunLong   Begun = C.WEFT_BEGUN_LONG
+	BegunAtomic Begun = C.WEFT_BEGUN_ATOMIC
+)
+
 // Remove says that they may not any more, of a region as it was added. On return, libfabric is
-// not amid the beginning of an access to it, and begins none. If it has begun some that go on
-// for long, or atomic operations, some of those may go on.
-func (r Reach) Remove(key uint64, base uintptr, length, access uint64) (begun bool) {
-	return C.weft_reach_remove(r.p, C.uint64_t(key), C.uint64_t(base), C.uint64_t(length), C.uint64_t(access)) != 0
+// not amid the beginning of an access to it, and begins none. What it has begun may go on.
+func (r Reach) Remove(key uint64, base uintptr, length, access uint64) Begun {
+	return Begun(C.weft_reach_remove(r.p, C.uint64_t(key), C.uint64_t(base), C.uint64_t(length), C.uint64_t(access)))
 }
 
 // Guarded is what became of an endpoint or a queue.

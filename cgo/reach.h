@@ -18,9 +18,12 @@ void weft_reach_free(struct weft_reach *r);
 int weft_reach_add(struct weft_reach *r, uint64_t key, uint64_t base, uint64_t length,
 		   uint64_t access);
 
+// weft_begun are what may go on that libfabric has begun in a region at times: accesses in packets
+// that do not say of what they are, and atomic operations, which wait for messages that are late.
+enum weft_begun { WEFT_BEGUN_LONG = 1, WEFT_BEGUN_ATOMIC = 2 };
+
 // weft_reach_remove says that they may not any more. On return, libfabric is not amid the
-// beginning of an access to it, and begins none. 1: it has begun some at times that may go
-// on: long ones, or atomic operations, which wait for messages that are late. The region is
+// beginning of an access to it, and begins none. It returns a set of weft_begun. The region is
 // as it was added.
 int weft_reach_remove(struct weft_reach *r, uint64_t key, uint64_t base, uint64_t length,
 		      uint64_t access);
@@ -30,10 +33,10 @@ struct weft_target {
 	uint64_t address, length, key;
 };
 
-// weft_reach_begin says whether peers may reach all targets, and notes it of an access that goes
-// on. If they may, no region is removed until weft_reach_begun.
+// weft_reach_begin says whether peers may reach all targets, and notes what begins, of weft_begun, or
+// 0. If they may, no region is removed until weft_reach_begun.
 int weft_reach_begin(struct weft_reach *r, const char *targets, uint32_t count,
-		     uint64_t access, int goes_on);
+		     uint64_t access, int begins);
 void weft_reach_begun(struct weft_reach *r);
 
 // weft_reach_guard has an endpoint of the domain, or a queue, whichever has the device's

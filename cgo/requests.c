@@ -87,7 +87,7 @@ static void examine(struct watch *w, char *packet, size_t size)
 	size_t count_at = 4, targets_at;
 	uint64_t access = FI_REMOTE_WRITE;
 	uint32_t count = 0, operation;
-	int goes_on = 0, whole;
+	int begins = 0, whole;
 
 	switch (size < 4 ? 0 : (unsigned char)packet[0]) {
 	case EAGER_RTW:
@@ -107,7 +107,7 @@ static void examine(struct watch *w, char *packet, size_t size)
 	case DC_LONGCTS_RTW:
 	case LONGREAD_RTW:
 		targets_at = 24;
-		goes_on = 1;
+		begins = WEFT_BEGUN_LONG;
 		break;
 	case FETCH_RTA:
 	case COMPARE_RTA:
@@ -117,7 +117,7 @@ static void examine(struct watch *w, char *packet, size_t size)
 	case DC_WRITE_RTA:
 		count_at = 8;
 		targets_at = 24;
-		goes_on = 1;
+		begins = WEFT_BEGUN_ATOMIC;
 		if (size < targets_at)
 			break;
 		memcpy(&operation, packet + 16, sizeof operation);
@@ -132,7 +132,7 @@ static void examine(struct watch *w, char *packet, size_t size)
 	whole = size >= targets_at && count <= MOST_TARGETS &&
 		size >= targets_at + count * sizeof(struct weft_target);
 	if (whole &&
-	    weft_reach_begin(w->reach, packet + targets_at, count, access, goes_on)) {
+	    weft_reach_begin(w->reach, packet + targets_at, count, access, begins)) {
 		w->holds = 1;
 		return;
 	}

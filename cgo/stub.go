@@ -793,12 +793,19 @@ const (
 type Reach struct {
 }
 
-func (Reach) Free()                                       {}
-func (Reach) Add(uint64, uintptr, uint64, uint64) Code    { return NoSystem }
-func (Reach) Remove(uint64, uintptr, uint64, uint64) bool { return false }
-func (Reach) Guard(Endpoint) Guarded                      { return 0 }
-func (Reach) GuardQueue(CompletionQueue) Guarded          { return 0 }
-func NewReach() (Reach, bool)                             { return Reach{}, false }
+func (Reach) Free()                                        {}
+func (Reach) Add(uint64, uintptr, uint64, uint64) Code     { return NoSystem }
+func (Reach) Remove(uint64, uintptr, uint64, uint64) Begun { return 0 }
+func (Reach) Guard(Endpoint) Guarded                       { return 0 }
+func (Reach) GuardQueue(CompletionQueue) Guarded           { return 0 }
+func NewReach() (Reach, bool)                              { return Reach{}, false }
+
+type Begun int
+
+const (
+	BegunLong   Begun = 1
+	BegunAtomic Begun = 2
+)
 
 type Guarded int
 

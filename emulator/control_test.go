@@ -70,7 +70,7 @@ func TestOrders(t *testing.T) {
 	o := control(t, client, path)
 	require.Equal(t, "ok", o.say("hold"))
 	require.Equal(t, "ok", o.say("rnr 50"))
-	for _, wrong := range []string{"rnr", "rnr many", "rnr -1", "drop nobody", "drop 127.0.0.1:0", "dance", ""} {
+	for _, wrong := range []string{"rnr", "rnr many", "rnr -1", "hold some", "hold -1", "drop nobody", "drop 127.0.0.1:0", "dance", ""} {
 		require.Contains(t, o.say("%s", wrong), "error: want ", wrong)
 	}
 	// Several orders at once, and one in pieces.

@@ -88,7 +88,7 @@ func (d *Domain) OpenCounter() (*Counter, error) {
 		c.canBlock = false
 	}
 	c.raw = raw
-	c.open("counter", d.provider, &d.handle)
+	c.open(kindCounter, d.provider, &d.handle)
 	return c, nil
 }
 

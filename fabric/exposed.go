@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/weft-go/weft/cgo"
 )
@@ -87,14 +88,21 @@ func goesOnInPieces(provider string) bool {
 // on, libfabric has the region until its domain is closed, and its memory stays pinned; where it is seen
 // that one does, until another region of the domain is closed when none does any more.
 func (r *Region) closeExposed() (code cgo.Code, lingers bool) {
-	if goesOnInPieces(r.provider) && r.access&(AccessRemoteRead|AccessRemoteWrite) != 0 && r.domain.lingering.keepUsed(r) {
-		return 0, true
+	if goesOnInPieces(r.provider) && r.access&(AccessRemoteRead|AccessRemoteWrite) != 0 {
+		// One that has just been looked up is in no endpoint yet.
+		defer r.domain.excludeTurns()()
+		if r.domain.lingering.keepUsed(r) {
+			return 0, true
+		}
 	}
 	if !r.exposed {
 		return r.raw.Close(), false
 	}
 	base, length, rights := r.reached()
-	if r.domain.reach.Remove(r.raw.Key(), base, length, rights) {
+	if begun := r.domain.reach.Remove(r.raw.Key(), base, length, rights); begun != 0 {
+		if begun&cgo.BegunAtomic != 0 {
+			r.mayBeAwaited = time.Now().Add(longestLate)
+		}
 		r.domain.lingering.add(r)
 		return 0, true
 	}
@@ -116,10 +124,14 @@ type lingering struct {
 }
 
 // mostLingering and mostLingeringBytes bound those that no access goes on in, as far as that was
-// looked at, but for the last.
+// looked at, but for the last. There are sixteen times as many where atomic operations may wait for
+// messages that are late, which nobody sees: as late as longestLate, which is far beyond what the
+// device takes, and the pause of a sender whose receiver was not ready, which is a second.
 const (
 	mostLingering      = 1024
 	mostLingeringBytes = 256 << 20
+	timesAwaited       = 16
+	longestLate        = 10 * time.Second
 )
 
 // watch is for an endpoint that is about to be enabled. Of one that is made in another way than those
@@ -166,7 +178,7 @@ func (l *lingering) add(r *Region) {
 	if len(l.list) > max(l.enough, mostLingering) || l.bytes > max(l.enoughBytes, mostLingeringBytes) {
 		l.thin()
 		// As many again may come before the next look.
-		l.enough, l.enoughBytes = len(l.list)+mostLingering/4, l.bytes+mostLingeringBytes/4
+		l.enough, l.enoughBytes = len(l.list)+max(len(l.list), mostLingering)/4, l.bytes+mostLingeringBytes/4
 	}
 }
 
@@ -191,14 +203,15 @@ func (l *lingering) keepUsed(r *Region) bool {
 }
 
 // thin ends the oldest that no access of a peer goes on in, until three quarters are left of what
-// may be. Atomic operations that wait for a message that is late are not seen: the message would
-// have to be later than all that has come since.
+// may be.
 func (l *lingering) thin() {
-	used := l.inUse()
+	used, now := l.inUse(), time.Now()
 	var kept []*Region
 	for i, r := range l.list {
-		over := len(kept)+len(l.list)-i > mostLingering*3/4 || l.bytes > mostLingeringBytes*3/4
-		if i == len(l.list)-1 || !over || used(r) {
+		left := len(kept) + len(l.list) - i
+		over := left > mostLingering*3/4 || l.bytes > mostLingeringBytes*3/4
+		many := left > mostLingering*timesAwaited || l.bytes > mostLingeringBytes*mostAwaited
+		if i == len(l.list)-1 || !over || used(r) || !many && now.Before(r.mayBeAwaited) {
 			kept = append(kept, r)
 			continue
 		}

@@ -42,8 +42,9 @@ type handle struct {
 
 // Kinds of handles by which others are told apart.
 const (
-	kindQueue = "completion queue"
-	kindAlias = "alias"
+	kindQueue   = "completion queue"
+	kindCounter = "counter"
+	kindAlias   = "alias"
 )
 
 const (

@@ -32,14 +32,38 @@ func readmitTo(queues []*CompletionQueue) {
 }
 
 // excludeUsers keeps everybody out of a queue and of the endpoints that have it, until
-// readmit is called: then nobody changes its slots. Others keep people out of queues
+// readmit is called: then nobody changes its slots.
+func (q *CompletionQueue) excludeUsers() (readmit func()) {
+	return excludeAll(func() []*handle { return []*handle{&q.handle} })
+}
+
+// excludeTurns keeps everybody out of what moves the operations of a domain on.
+func (d *Domain) excludeTurns() (readmit func()) {
+	return excludeAll(func() (moving []*handle) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		for c := range d.children {
+			if c.kind == kindQueue || c.kind == kindCounter {
+				moving = append(moving, c)
+			}
+		}
+		return moving
+	})
+}
+
+// excludeAll keeps everybody out of handles, and what take adds. Others keep people out of queues
 // while they are in an endpoint, or wait for those in an endpoint while they have its
 // queues. So whoever cannot have all at once lets go of what it has, and tries again.
-func (q *CompletionQueue) excludeUsers() (readmit func()) {
+func excludeAll(handles func() []*handle) (readmit func()) {
 	var all, waited exclusion
 	defer func() { waited.release((*handle).forgetCloser) }()
 	for looks := 0; ; looks++ {
-		busy := all.take(&q.handle)
+		var busy *handle
+		for _, h := range handles() {
+			if busy = all.take(h); busy != nil {
+				break
+			}
+		}
 		if busy == nil {
 			return func() { all.release((*handle).readmit) }
 		}
@@ -60,7 +84,8 @@ type exclusion []*handle
 func (x *exclusion) take(h *handle) (busy *handle) {
 	for !h.users.CompareAndSwap(0, closingBit) {
 		n := h.users.Load()
-		if n&closedBit != 0 {
+		// An endpoint may be within two queues.
+		if n&closedBit != 0 || n&closingBit != 0 && slices.Contains(*x, h) {
 			return nil
 		}
 		if n != 0 {

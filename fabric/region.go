@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"sync"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"github.com/weft-go/weft/cgo"
@@ -22,12 +23,14 @@ type Region struct {
 	descriptor Descriptor
 	ofDevice   bool
 	exposed    bool // the domain's reach has it
-	domain     *Domain
-	modes      cgo.RegionModes
-	access     Access
-	segments   []segment
-	length     uint64
-	pinner     runtime.Pinner
+	// mayBeAwaited is until when atomic operations in it may wait for messages, once it is closed.
+	mayBeAwaited time.Time
+	domain       *Domain
+	modes        cgo.RegionModes
+	access       Access
+	segments     []segment
+	length       uint64
+	pinner       runtime.Pinner
 
 	mu      sync.Mutex
 	bound   bool // to an endpoint or a counter
@@ -258,7 +261,8 @@ func (r *Region) Len() uint64 { return r.length }
 // 2.x, if an access in pieces goes on then, the memory stays pinned, and peers can reach it, until that has
 // ended and another region is closed, or the domain. On efa
 // the memory may stay pinned, and be reached by the devices of peers, until the domain is
-// closed or 1024 other such regions, or 256 MiB of them.
+// closed or 1024 other such regions, or 256 MiB of them, of those with atomic operations 16 times
+// as many within 10 seconds.
 // Memory that peers write to is for nothing else until they have said that they are done,
 // or the endpoints are closed that they reach it by.
 //

@@ -1,7 +1,9 @@
 package fabric_test
 
 import (
+	"net"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"testing"
@@ -22,6 +24,7 @@ func TestRegionIsClosedAmidAccess(t *testing.T) {
 		for _, provider := range testenv.Providers() {
 			for name, op := range map[string]fabric.Op{"read": {Kind: fabric.OpRead}, "write": {Kind: fabric.OpWrite, Flags: fabric.DeliveryComplete}} {
 				t.Run(provider+"/"+name, func(t *testing.T) { closeRegionAmid(t, provider, op) })
+				t.Run(provider+"/"+name+"/begins", func(t *testing.T) { closeRegionAsAccessBegins(t, provider, op) })
 			}
 		}
 		return
@@ -86,6 +89,47 @@ func closeRegionAmid(t *testing.T, provider string, op fabric.Op) {
 		there.goOn(t)
 		require.NoError(t, a.e.Close())
 		require.NoError(t, b.e.Close())
+	}
+	here.goOn(t)
+	there.goOn(t)
+}
+
+// closeRegionAsAccessBegins has another goroutine in the turns in which accesses begin.
+func closeRegionAsAccessBegins(t *testing.T, provider string, op fabric.Op) {
+	const size = 256 << 10
+	info := undertakingInfoFor(t, provider, false)
+	here, there := openCouple(t, info), openCouple(t, info)
+	arena, err := fabric.NewArena(size)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, arena.Close()) })
+	rounds := 15
+	if testing.Short() {
+		rounds = 5
+	}
+	for i := range rounds {
+		a, b := here.another(t), openStation(t, there.a.fabric, there.a.domain, info)
+		a.peer, b.peer = a.insert(t, b), b.insert(t, a)
+		region, err := b.domain.RegisterMemory(fabric.RegionConfig{Access: fabric.AccessRemoteRead | fabric.AccessRemoteWrite}, arena.Bytes())
+		require.NoError(t, err)
+		op.Peer, op.Buf = a.peer, make([]byte, size)
+		op.Remote, err = region.RemoteOf(arena.Bytes())
+		require.NoError(t, err)
+		failed := make(chan error, 1)
+		go func() {
+			var err error
+			for buf := make([]fabric.Completion, 8); err == nil; {
+				_, err = b.e.Turn(nil, buf, 0)
+			}
+			failed <- err
+		}()
+		a.post(t, a, op)
+		for range i * 20 {
+			runtime.Gosched()
+		}
+		require.NoError(t, region.Close())
+		require.NoError(t, a.e.Close())
+		require.NoError(t, b.e.Close())
+		require.ErrorIs(t, <-failed, net.ErrClosed)
 	}
 	here.goOn(t)
 	there.goOn(t)

@@ -111,14 +111,31 @@ static bool drop(char *peer)
 	return inet_pton(AF_INET, peer, &ip) == 1 && faults_drop_peer(ip, (uint16_t)port);
 }
 
-static const char *refuse_next(const char *count)
+static bool number(const char *text, uint64_t *n)
 {
 	char *end;
-	unsigned long long n = strtoull(count, &end, 10);
 
-	if (!*count || *count == '-' || *end)
+	*n = strtoull(text, &end, 10);
+	return *text && *text != '-' && !*end;
+}
+
+static const char *refuse_next(const char *count)
+{
+	uint64_t n;
+
+	if (!number(count, &n))
 		return "error: want rnr and a number\n";
 	faults_refuse_next(n);
+	return "ok\n";
+}
+
+static const char *hold(const char *count)
+{
+	uint64_t n = UINT64_MAX;
+
+	if (*count && !number(count, &n))
+		return "error: want hold, or hold and a number\n";
+	faults_hold(n);
 	return "ok\n";
 }
 
@@ -136,18 +153,18 @@ static const char *obey(char *line)
 		return refuse_next(rest);
 	if (!strcmp(line, "drop"))
 		return drop(rest) ? "ok\n" : "error: want drop and ADDRESS or ADDRESS:QPN, at most 64 of them\n";
+	if (!strcmp(line, "hold"))
+		return hold(rest);
 	if (!strcmp(line, "heal")) {
 		faults_heal();
-	} else if (!strcmp(line, "hold")) {
-		faults_hold(true);
 	} else if (!strcmp(line, "release")) {
-		faults_hold(false);
+		faults_hold(0);
 		engine_each(srd_release);
 	} else if (!strcmp(line, "counters")) {
 		counters_print(counters, sizeof(counters));
 		return counters;
 	} else {
-		return "error: want rnr N, drop PEER, heal, hold, release or counters\n";
+		return "error: want rnr N, drop PEER, heal, hold, hold N, release or counters\n";
 	}
 	return "ok\n";
 }

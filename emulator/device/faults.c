@@ -7,7 +7,7 @@ enum { PEERS = 64 };
 
 static struct {
 	uint64_t refuse;
-	bool held;
+	uint64_t held;
 	unsigned count;
 	struct {
 		struct in_addr address;
@@ -78,7 +78,11 @@ bool faults_refuse(struct faults *faults)
 
 bool faults_held(void)
 {
-	return orders.held;
+	if (!orders.held)
+		return false;
+	if (orders.held != UINT64_MAX)
+		orders.held--;
+	return true;
 }
 
 void faults_refuse_next(uint64_t count)
@@ -86,9 +90,9 @@ void faults_refuse_next(uint64_t count)
 	orders.refuse = count;
 }
 
-void faults_hold(bool held)
+void faults_hold(uint64_t count)
 {
-	orders.held = held;
+	orders.held = count;
 }
 
 bool faults_drop_peer(struct in_addr peer, uint16_t port)

@@ -24,15 +24,15 @@ bool faults_lose(struct faults *faults, struct in_addr peer, uint16_t port);
 /* faults_refuse says whether a receiver shall say that it is not ready. */
 bool faults_refuse(struct faults *faults);
 
-/* faults_held says whether packets wait for "release". */
+/* faults_held says whether a packet waits for "release". */
 bool faults_held(void);
 
 /* faults_cut_off says whether "drop" was said of the peer. */
 bool faults_cut_off(struct in_addr peer, uint16_t port);
 
-/* The orders. A port of 0 means every port. */
+/* The orders. A port of 0 means every port, UINT64_MAX packets to hold all of them. */
 void faults_refuse_next(uint64_t count);
-void faults_hold(bool held);
+void faults_hold(uint64_t count);
 bool faults_drop_peer(struct in_addr peer, uint16_t port);
 void faults_heal(void);
 
