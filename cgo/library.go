@@ -7,6 +7,7 @@ package cgo
 #cgo CFLAGS: -std=gnu11 -O2 -Wall -Wextra
 #include "domainlists.h"
 #include "inheritance.h"
+#include "sharedroom.h"
 #include "shim.h"
 */
 import "C"
@@ -17,6 +18,10 @@ func Missing() string { return "" }
 // KeepDescriptors has what libfabric opens from now on closed in processes that this one starts. It says
 // whether that can be done.
 func KeepDescriptors() bool { return C.weft_keep_descriptors() == 0 }
+
+// ReserveShared has libfabric reserve room for what it makes in /dev/shm, where it would end the process
+// later if there is none: whoever makes it gets ENOSPC. It says whether that can be done.
+func ReserveShared() bool { return C.weft_reserve_shared() == 0 }
 
 // EmptyLists has closed endpoints of efa of libfabric 2 be in no list of their domain. It says whether that
 // can be done.
@@ -35,6 +40,7 @@ const (
 	NoSystem  Code = C.FI_ENOSYS
 	NoData    Code = C.FI_ENODATA
 	NoEntry   Code = C.FI_ENOENT
+	NoSpace   Code = C.FI_ENOSPC
 	Truncated Code = C.FI_ETRUNC
 )
 

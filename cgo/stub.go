@@ -421,12 +421,14 @@ type Link struct {
 // Of library.go.
 
 func KeepDescriptors() bool { return false }
+func ReserveShared() bool   { return false }
 func EmptyLists() bool      { return false }
 
 const (
 	Again     Code = 11
 	NoData    Code = 61
 	NoEntry   Code = 2
+	NoSpace   Code = 28
 	Truncated Code = 265
 )
 

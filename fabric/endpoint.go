@@ -98,11 +98,15 @@ func (e *Endpoint) activate(send, receive *CompletionQueue) error {
 			return err
 		}
 	}
+	if core(e.provider) == "efa" && e.hasSharedMemory() && sharedMemoryIsFull() {
+		// libfabric 2.1 ends the process if the endpoint of shm that is inside cannot be enabled.
+		return e.enableError(cgo.NoSpace)
+	}
 	guardReach(e, send, receive)
 	var code cgo.Code
 	e.arrivals = arrivalsIn(e, []*CompletionQueue{send, receive}, func() { code = enable(e.provider, e.raw) })
 	if code != 0 {
-		return fail("fi_enable", e.provider, int(code))
+		return e.enableError(code)
 	}
 	if confusesStrangers(e.provider) {
 		// Where the endpoint is made in another way, it is not known to be wrong.

@@ -22,6 +22,7 @@ var load = sync.OnceFunc(func() {
 	_, cleansUp = os.LookupEnv("FI_AV_REMOVE_CLEANUP")
 	readEnvironment()
 	cgo.KeepDescriptors() // or not: they are as libfabric makes them then
+	cgo.ReserveShared()   // or not: libfabric has no shm then
 	if LibraryVersion().Major >= 2 {
 		cgo.EmptyLists() // or not: libfabric has no efa then
 	}
