@@ -5,6 +5,7 @@ package cgo
 /*
 #include "abandonedlock.h"
 #include "reach.h"
+#include "sharedroom.h"
 #include "shim.h"
 #include "shminfo.h"
 #include "strangers.h"
@@ -234,6 +235,10 @@ func (e Endpoint) BindAddressVector(v AddressVector) Code {
 //
 // Implements: int fi_enable(struct fid_ep *ep)
 func (e Endpoint) Enable() Code { return codeOf(C.weft_enable(e.p)) }
+
+// EnableInRoom is Enable of an endpoint that has one of shm inside. What the file has that the descriptor
+// is of, which keeps room in /dev/shm, is given back just before that one takes as much.
+func (e Endpoint) EnableInRoom(room int) Code { return codeOf(C.weft_enable_in_room(e.p, C.int(room))) }
 
 // Name returns the endpoint's own address.
 //

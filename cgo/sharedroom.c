@@ -3,11 +3,14 @@
 #define _GNU_SOURCE
 #include "sharedroom.h"
 #include "calls.h"
+#include "shim.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <unistd.h>
+
+static __thread int room_kept = -1;
 
 // At a time. A signal has the kernel give back what it was at.
 #define PIECE ((off_t)1 << 20)
@@ -20,6 +23,8 @@ static int own_truncate(int fd, off_t length)
 	int err;
 
 	if (ftruncate(fd, length))
+		return -1;
+	if (room_kept >= 0 && ftruncate(room_kept, 0))
 		return -1;
 	while (at < length) {
 		off_t piece = length - at < PIECE ? length - at : PIECE;
@@ -53,4 +58,14 @@ int weft_reserve_shared(void)
 
 	pthread_once(&once, reserve);
 	return ret;
+}
+
+int weft_enable_in_room(struct fid_ep *ep, int room)
+{
+	int err;
+
+	room_kept = room;
+	err = weft_enable(ep);
+	room_kept = -1;
+	return err;
 }

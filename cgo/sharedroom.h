@@ -8,4 +8,10 @@
 // providers are loaded.
 int weft_reserve_shared(void);
 
+struct fid_ep;
+
+// weft_enable_in_room is fi_enable of an endpoint that makes another of shm. The file that the
+// descriptor is of is emptied before that makes its own.
+int weft_enable_in_room(struct fid_ep *ep, int room);
+
 #endif

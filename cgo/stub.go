@@ -600,6 +600,7 @@ func (Endpoint) BindEventQueue(EventQueue) Code                   { return NoSys
 func (Endpoint) BindCompletionQueue(CompletionQueue, uint64) Code { return NoSystem }
 func (Endpoint) BindAddressVector(AddressVector) Code             { return NoSystem }
 func (Endpoint) Enable() Code                                     { return NoSystem }
+func (Endpoint) EnableInRoom(int) Code                            { return NoSystem }
 func (Endpoint) Name() ([]byte, Code)                             { return nil, NoSystem }
 func (Endpoint) SizeOption(Option) (uint64, Code)                 { return 0, NoSystem }
 func (Endpoint) IntOption(Option) (int, Code)                     { return 0, NoSystem }

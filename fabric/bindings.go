@@ -71,7 +71,7 @@ func (e *Endpoint) EnableWith(b Bindings) error {
 			return err
 		}
 	}
-	if e.hasInner() {
+	if e.hasInner() || e.shmIsInside() {
 		setup.Lock()
 		defer setup.Unlock()
 	}
@@ -86,13 +86,18 @@ func (e *Endpoint) EnableWith(b Bindings) error {
 		return err
 	}
 	defer leaveAll(held)
+	room, err := e.reserveRoom()
+	if err != nil {
+		return err
+	}
+	defer room.release()
 	// The last that may refuse: what was bound once cannot be bound again.
 	if err := e.domain.countFor(e, b.Counters); err != nil {
 		return err
 	}
 	e.bound = true
 	if err := b.bind(e); err != nil {
-		return err
+		return e.endRefused(err)
 	}
 	e.connection.events, e.vector, e.neighbour.vector = b.Events, b.Vector, b.Vector
 	if b.SharedReceive != nil {
@@ -104,7 +109,16 @@ func (e *Endpoint) EnableWith(b Bindings) error {
 		e.connection.restricted.Store(true)
 		b.Events.attach(e.raw.Identity(), e)
 	}
-	return e.activate(b.Send, b.Receive)
+	return e.activate(b.Send, b.Receive, room)
+}
+
+// endRefused ends an endpoint in libfabric that is not enabled for an error: whoever reads its queues would
+// have them look at it. The program closes it all the same.
+func (e *Endpoint) endRefused(err error) error {
+	if (core(e.provider) == "shm" || core(e.provider) == "efa") && e.closeRaw() == 0 {
+		e.severed = true
+	}
+	return err
 }
 
 // wrong says what is missing or does not fit.

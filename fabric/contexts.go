@@ -112,7 +112,7 @@ func (c *Context) Enable(q *CompletionQueue, counters ...CounterBinding) error {
 	if err := e.bindCounters(counters); err != nil {
 		return err
 	}
-	return e.activate(send, receive)
+	return e.activate(send, receive, noRoom)
 }
 
 // Turn is that of an [Endpoint]. A send context takes no receives, and a receive
@@ -244,7 +244,7 @@ func (s *ScalableEndpoint) Enable(v *AddressVector, q *EventQueue) error {
 		}
 		s.adopt(&q.handle)
 	}
-	if code := enable(s.provider, s.raw); code != 0 {
+	if code := enable(s.provider, s.raw, noRoom); code != 0 {
 		return fail(op, s.provider, int(code))
 	}
 	s.enabled, s.vector = true, v

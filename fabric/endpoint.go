@@ -92,21 +92,17 @@ func (e *Endpoint) Enable(v *AddressVector, q *CompletionQueue, ev *EventQueue) 
 
 // activate is the end of enabling: everything is bound. send and receive are the
 // queues of the two directions; one of them may be nil.
-func (e *Endpoint) activate(send, receive *CompletionQueue) error {
+func (e *Endpoint) activate(send, receive *CompletionQueue, room sharedRoom) error {
 	if core(e.provider) == "shm" {
 		if err := e.takeFreeName(); err != nil {
-			return err
+			return e.endRefused(err)
 		}
-	}
-	if core(e.provider) == "efa" && e.hasSharedMemory() && sharedMemoryIsFull() {
-		// libfabric 2.1 ends the process if the endpoint of shm that is inside cannot be enabled.
-		return e.enableError(cgo.NoSpace)
 	}
 	guardReach(e, send, receive)
 	var code cgo.Code
-	e.arrivals = arrivalsIn(e, []*CompletionQueue{send, receive}, func() { code = enable(e.provider, e.raw) })
+	e.arrivals = arrivalsIn(e, []*CompletionQueue{send, receive}, func() { code = enable(e.provider, e.raw, room) })
 	if code != 0 {
-		return e.enableError(code)
+		return e.endRefused(e.enableError(code))
 	}
 	if confusesStrangers(e.provider) {
 		// Where the endpoint is made in another way, it is not known to be wrong.

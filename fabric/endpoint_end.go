@@ -79,6 +79,9 @@ func (e *Endpoint) Close() error {
 }
 
 func (e *Endpoint) closeItself() error {
+	for _, q := range e.queues() {
+		q.giveWay()
+	}
 	// Queues that are closed already are those of an endpoint that is.
 	if readmit, err := excludeFrom(e.queues()...); err == nil {
 		defer readmit()

@@ -121,6 +121,8 @@ type lingering struct {
 	// enough and enoughBytes are how many there are before it is looked which are in use.
 	enough      int
 	enoughBytes uint64
+	// again, if not zero, is when some may go that atomic operations may have waited in before.
+	again time.Time
 }
 
 // mostLingering and mostLingeringBytes bound those that no access goes on in, as far as that was
@@ -175,7 +177,8 @@ func (l *lingering) add(r *Region) {
 	defer l.mu.Unlock()
 	l.list = append(l.list, r)
 	l.bytes += r.length
-	if len(l.list) > max(l.enough, mostLingering) || l.bytes > max(l.enoughBytes, mostLingeringBytes) {
+	passed := !l.again.IsZero() && time.Now().After(l.again)
+	if passed || len(l.list) > max(l.enough, mostLingering) || l.bytes > max(l.enoughBytes, mostLingeringBytes) {
 		l.thin()
 		// As many again may come before the next look.
 		l.enough, l.enoughBytes = len(l.list)+max(len(l.list), mostLingering)/4, l.bytes+mostLingeringBytes/4
@@ -206,12 +209,17 @@ func (l *lingering) keepUsed(r *Region) bool {
 // may be.
 func (l *lingering) thin() {
 	used, now := l.inUse(), time.Now()
+	l.again = time.Time{}
 	var kept []*Region
 	for i, r := range l.list {
 		left := len(kept) + len(l.list) - i
 		over := left > mostLingering*3/4 || l.bytes > mostLingeringBytes*3/4
-		many := left > mostLingering*timesAwaited || l.bytes > mostLingeringBytes*mostAwaited
-		if i == len(l.list)-1 || !over || used(r) || !many && now.Before(r.mayBeAwaited) {
+		many := left > mostLingering*timesAwaited || l.bytes > mostLingeringBytes*timesAwaited
+		awaited := !many && now.Before(r.mayBeAwaited)
+		if i == len(l.list)-1 || !over || used(r) || awaited {
+			if over && awaited && l.again.IsZero() {
+				l.again = r.mayBeAwaited
+			}
 			kept = append(kept, r)
 			continue
 		}

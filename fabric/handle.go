@@ -25,6 +25,8 @@ type handle struct {
 	users atomic.Int64
 	// closers are those that wait until nobody uses it.
 	closers atomic.Int32
+	// wanted counts those that want it together with others.
+	wanted atomic.Int32
 
 	mu       sync.Mutex
 	children map[*handle]struct{}

@@ -18,7 +18,7 @@ func TestAtomicWaitsForLateMessage(t *testing.T) {
 		const child = "WEFT_TEST_LATE_MESSAGE"
 		if os.Getenv(child) == "" {
 			command := testprocess.Command(t, os.Args[0], "-test.run=^TestAtomicWaitsForLateMessage$", "-test.count=1", "-test.timeout=2m")
-			command.Env = append(os.Environ(), child+"=yes", "GLIBC_TUNABLES=glibc.malloc.perturb=165:glibc.malloc.tcache_count=0")
+			command.Env = append(os.Environ(), child+"=yes", "FI_EFA_ENABLE_SHM_TRANSFER=0", "GLIBC_TUNABLES=glibc.malloc.perturb=165:glibc.malloc.tcache_count=0")
 			said, err := command.CombinedOutput()
 			require.NoError(t, err, "%s", said)
 			return

@@ -28,6 +28,12 @@ var load = sync.OnceFunc(func() {
 	}
 	// What it finds is of no interest here, and that it fails is seen by who asks again.
 	_, _ = cgo.Params()
+	hints := Hints{Provider: "shm", Endpoint: ReliableDatagram}
+	shm, _ := cgo.GetInfo(hints.raw())
+	for _, i := range shm {
+		i.Free()
+	}
+	hasShm = len(shm) > 0
 })
 
 // loaded are the variables that were set while the providers were loaded. It is not changed

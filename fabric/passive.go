@@ -244,14 +244,14 @@ func doubtsDatagrams(provider string) bool {
 }
 
 // enable is fi_enable.
-func enable(provider string, raw cgo.Endpoint) cgo.Code {
+func enable(provider string, raw cgo.Endpoint, room sharedRoom) cgo.Code {
 	switch {
 	case doubtsCallers(provider):
 		return raw.EnableDoubting()
 	case doubtsDatagrams(provider):
 		return raw.EnableDatagrams()
 	}
-	return raw.Enable()
+	return room.enable(raw)
 }
 
 // endSilent ends the connections of peers that have not said anything yet.

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"runtime"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -34,79 +35,94 @@ func readmitTo(queues []*CompletionQueue) {
 // excludeUsers keeps everybody out of a queue and of the endpoints that have it, until
 // readmit is called: then nobody changes its slots.
 func (q *CompletionQueue) excludeUsers() (readmit func()) {
-	return excludeAll(func() []*handle { return []*handle{&q.handle} })
+	return excludeAll(func() []*handle { return append(q.usedBy(), &q.handle) })
 }
 
 // excludeTurns keeps everybody out of what moves the operations of a domain on.
 func (d *Domain) excludeTurns() (readmit func()) {
 	return excludeAll(func() (moving []*handle) {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		for c := range d.children {
-			if c.kind == kindQueue || c.kind == kindCounter {
-				moving = append(moving, c)
+		var queues, counters []*handle
+		for _, c := range d.handle.list() {
+			switch c.kind {
+			case kindQueue:
+				queues = append(queues, c)
+			case kindCounter:
+				counters = append(counters, c)
 			}
 		}
-		return moving
+		found := make(map[*handle]bool)
+		for _, q := range queues {
+			for _, h := range q.usedBy() {
+				if !found[h] {
+					found[h] = true
+					moving = append(moving, h)
+				}
+			}
+		}
+		return slices.Concat(moving, queues, counters)
 	})
 }
 
-// excludeAll keeps everybody out of handles, and what take adds. Others keep people out of queues
-// while they are in an endpoint, or wait for those in an endpoint while they have its
-// queues. So whoever cannot have all at once lets go of what it has, and tries again.
-func excludeAll(handles func() []*handle) (readmit func()) {
-	var all, waited exclusion
-	defer func() { waited.release((*handle).forgetCloser) }()
-	for looks := 0; ; looks++ {
-		var busy *handle
-		for _, h := range handles() {
-			if busy = all.take(h); busy != nil {
-				break
+// usedBy are the handles within a queue that have slots of it.
+func (h *handle) usedBy() (all []*handle) {
+	for _, c := range h.list() {
+		all = append(all, c)
+		// An endpoint has other things that are open, such as the region that is closed.
+		for _, alias := range c.list() {
+			if alias.kind == kindAlias {
+				all = append(all, alias)
 			}
 		}
-		if busy == nil {
-			return func() { all.release((*handle).readmit) }
+	}
+	return all
+}
+
+// list are those within.
+func (h *handle) list() []*handle {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Collect(maps.Keys(h.children))
+}
+
+// excluding is held by whoever keeps people out of many handles, one of which another might have.
+var excluding sync.Mutex
+
+// excludeAll keeps everybody out of handles: endpoints, and behind them their queues, and counters, for
+// whoever is in one of them may wait for one that is behind it. Others keep people out of queues
+// while they wait for those in an endpoint: so whoever cannot have all lets go of what it has, and tries
+// again.
+func excludeAll(handles func() []*handle) (readmit func()) {
+	excluding.Lock()
+	defer excluding.Unlock()
+	for {
+		all := handles()
+		for _, h := range all {
+			h.wanted.Add(1)
 		}
-		all.release((*handle).readmit)
-		if !slices.Contains(waited, busy) {
-			busy.closers.Add(1)
-			waited = append(waited, busy)
+		readmit, ok := stopAll(all)
+		for _, h := range all {
+			h.wanted.Add(-1)
 		}
-		busy.endCalls(looks)
+		if ok {
+			return readmit
+		}
+		runtime.Gosched()
+	}
+}
+
+// shortWait is how long whoever needs more than one handle waits for another that does.
+const shortWait = 20 * time.Millisecond
+
+// giveWay is for whoever is about to keep people out of a queue, and is in nothing: those who want more
+// than that would never find it free among some who open and close endpoints.
+func (h *handle) giveWay() {
+	for begun := time.Now(); h.wanted.Load() > 0 && time.Since(begun) < shortWait; {
+		time.Sleep(50 * time.Microsecond)
 	}
 }
 
 // exclusion is a list of handles from which callers are kept out.
 type exclusion []*handle
-
-// take adds a handle and those within that have slots of its queue. It returns one that
-// somebody uses, if there is one.
-func (x *exclusion) take(h *handle) (busy *handle) {
-	for !h.users.CompareAndSwap(0, closingBit) {
-		n := h.users.Load()
-		// An endpoint may be within two queues.
-		if n&closedBit != 0 || n&closingBit != 0 && slices.Contains(*x, h) {
-			return nil
-		}
-		if n != 0 {
-			return h
-		}
-	}
-	*x = append(*x, h)
-	h.mu.Lock()
-	children := slices.Collect(maps.Keys(h.children))
-	h.mu.Unlock()
-	for _, c := range children {
-		// An endpoint has other things that are open, such as the region that is closed.
-		if h.kind != kindQueue && c.kind != kindAlias {
-			continue
-		}
-		if busy := x.take(c); busy != nil {
-			return busy
-		}
-	}
-	return nil
-}
 
 func (x *exclusion) release(end func(*handle)) {
 	for _, h := range *x {
@@ -115,17 +131,19 @@ func (x *exclusion) release(end func(*handle)) {
 	*x = nil
 }
 
-func (h *handle) forgetCloser() { h.closers.Add(-1) }
-
 // stopAll keeps everybody out of handles until readmit is called, some of which may be closed:
 // whoever comes waits, and whoever is in is waited for, before the next one is looked at. So it
 // comes to its end however busy they are, and whoever is in one of them must not need one before
-// it. ok is false if another keeps people out of one, which may take long.
+// it. ok is false if another keeps people out of one for long.
 func stopAll(handles []*handle) (readmit func(), ok bool) {
 	var stopped exclusion
 	readmit = func() { stopped.release((*handle).readmit) }
 	for _, h := range handles {
-		switch h.stop() {
+		how := h.stop()
+		for begun := time.Now(); how == stopElsewhere && time.Since(begun) < shortWait; how = h.stop() {
+			runtime.Gosched()
+		}
+		switch how {
 		case stopEnded:
 			continue
 		case stopElsewhere:

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
@@ -38,16 +40,15 @@ func TestSharedMemoryIsFull(t *testing.T) {
 		require.NoError(t, unix.Mount("weft", "/dev/shm", "tmpfs", 0, "size="+size))
 		info := undertakingInfo(t, provider)
 		f, d := partsOf(t, info)
-		open := func() (*station, error) {
-			s := &station{info: info, fabric: f, domain: d, events: eventsOf(t, f), q: queueOf(t, d, 512), v: vectorOf(t, d), e: endpointOf(t, d)}
-			return s, s.e.Enable(s.v, s.q, s.events)
+		ready := func() *station {
+			return &station{info: info, fabric: f, domain: d, events: eventsOf(t, f), q: queueOf(t, d, 512), v: vectorOf(t, d), e: endpointOf(t, d)}
 		}
 		var all []*station
 		var full error
 		var refused *station
 		for full == nil && len(all) < 64 {
-			var s *station
-			if s, full = open(); full == nil {
+			s := ready()
+			if full = s.e.Enable(s.v, s.q, s.events); full == nil {
 				all = append(all, s)
 			} else {
 				refused = s
@@ -61,6 +62,16 @@ func TestSharedMemoryIsFull(t *testing.T) {
 		require.ErrorIs(t, full, syscall.ENOSPC)
 		require.ErrorContains(t, full, "--shm-size")
 		require.Greater(t, len(all), 2)
+		// Who has the queue of another is not looked at when that is read.
+		sharer := ready()
+		require.ErrorIs(t, sharer.e.Enable(sharer.v, all[0].q, sharer.events), syscall.ENOSPC)
+		all[0].turn(t, nil)
+		var together sync.WaitGroup
+		for range 4 {
+			s := ready()
+			together.Go(func() { assert.ErrorIs(t, s.e.Enable(s.v, s.q, s.events), syscall.ENOSPC) })
+		}
+		together.Wait()
 		require.NoError(t, refused.e.Close())
 
 		// And nothing at all is left.
@@ -82,9 +93,9 @@ func TestSharedMemoryIsFull(t *testing.T) {
 			require.NoError(t, s.e.Close())
 			require.NoError(t, s.v.Close())
 		}
-		again, err := open()
-		require.NoError(t, err)
-		require.NoError(t, again.e.Close())
+		again := endpointOf(t, d)
+		require.NoError(t, again.Enable(refused.v, refused.q, refused.events))
+		require.NoError(t, again.Close())
 	})
 }
 
