@@ -19,6 +19,8 @@ type Domain struct {
 	raw       cgo.Domain
 	reach     cgo.Reach // of efa, as is the next
 	lingering lingering
+	// excluding is held by whoever keeps people out of several handles, one of which another may have.
+	excluding sync.Mutex
 	keys      atomic.Uint64
 
 	// events is the queue of BindEvents, which binding guards.

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"runtime"
 	"slices"
-	"sync"
 	"time"
 )
 
@@ -35,12 +34,12 @@ func readmitTo(queues []*CompletionQueue) {
 // excludeUsers keeps everybody out of a queue and of the endpoints that have it, until
 // readmit is called: then nobody changes its slots.
 func (q *CompletionQueue) excludeUsers() (readmit func()) {
-	return excludeAll(func() []*handle { return append(q.usedBy(), &q.handle) })
+	return q.domain.exclude(func() []*handle { return append(q.usedBy(), &q.handle) })
 }
 
 // excludeTurns keeps everybody out of what moves the operations of a domain on.
 func (d *Domain) excludeTurns() (readmit func()) {
-	return excludeAll(func() (moving []*handle) {
+	return d.exclude(func() (moving []*handle) {
 		var queues, counters []*handle
 		for _, c := range d.handle.list() {
 			switch c.kind {
@@ -84,27 +83,31 @@ func (h *handle) list() []*handle {
 	return slices.Collect(maps.Keys(h.children))
 }
 
-// excluding is held by whoever keeps people out of many handles, one of which another might have.
-var excluding sync.Mutex
-
-// excludeAll keeps everybody out of handles: endpoints, and behind them their queues, and counters, for
+// exclude keeps everybody out of handles: endpoints, and behind them their queues, and counters, for
 // whoever is in one of them may wait for one that is behind it. Others keep people out of queues
 // while they wait for those in an endpoint: so whoever cannot have all lets go of what it has, and tries
 // again.
-func excludeAll(handles func() []*handle) (readmit func()) {
-	excluding.Lock()
-	defer excluding.Unlock()
+func (d *Domain) exclude(handles func() []*handle) (readmit func()) {
+	d.excluding.Lock()
+	defer d.excluding.Unlock()
 	for {
 		all := handles()
+		stopped := make(map[*handle]bool, len(all))
 		for _, h := range all {
 			h.wanted.Add(1)
+			stopped[h] = true
 		}
 		readmit, ok := stopAll(all)
 		for _, h := range all {
 			h.wanted.Add(-1)
 		}
-		if ok {
+		// Nobody gets into a queue any more, but may have before.
+		isNew := func(h *handle) bool { return !stopped[h] }
+		switch {
+		case ok && !slices.ContainsFunc(handles(), isNew):
 			return readmit
+		case ok:
+			readmit()
 		}
 		runtime.Gosched()
 	}
