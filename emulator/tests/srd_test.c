@@ -256,7 +256,7 @@ static void test_hold_and_release(void)
 
 	open_both(&ordinary);
 	engine_lock();
-	faults_hold(true);
+	faults_hold(UINT64_MAX);
 	engine_unlock();
 	for (unsigned i = 0; i < 10; i++) {
 		CHECK_EQUAL(end_receive(&b, i, 64 * i, 64), 0);
@@ -265,7 +265,7 @@ static void test_hold_and_release(void)
 	for (int i = 0; i < 1000; i++)
 		CHECK(!end_poll(&a, &done) && !end_poll(&b, &done));
 	engine_lock();
-	faults_hold(false);
+	faults_hold(0);
 	engine_each(srd_release);
 	engine_unlock();
 	for (unsigned i = 0; i < 10; i++) {
