@@ -171,6 +171,7 @@ static void learn_number(struct fid_ep *ep, const void *data, size_t length, siz
 		return;
 	memcpy(&b->number, (const char *)data + place, sizeof b->number);
 	b->own = &own->fid;
+	b->given = ep;
 	weft_may_bring(b);
 }
 

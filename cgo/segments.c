@@ -1,8 +1,12 @@
 //go:build linux
 
+#define _GNU_SOURCE
 #include "segments.h"
 #include "counted.h"
+#include "fetch.h"
+#include "mapped.h"
 
+#include <arpa/inet.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <string.h>
@@ -32,12 +36,17 @@ struct head {
 #define LAST UINT64_C(3)
 #define PLACES UINT64_C(3)
 
+// What weft_bringing.ending may be beside 0: its endpoint is being closed, or another connection is
+// to have its place.
+#define CLOSING 1
+#define REPLACED 2
+
 // What was in a queue when an end came has been read after so many, if it is never empty.
 #define MOST_WAITING 65536
 
 // message is one of which not all segments have come.
 struct message {
-	const struct weft_bringing *by;
+	struct weft_bringing *by;
 	struct head head; // of the first
 	uint64_t flags;	  // of its completion
 	void *spare;	  // the context of a buffer
@@ -47,9 +56,15 @@ struct message {
 	struct message *next;
 };
 
+union address {
+	struct sockaddr any;
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+};
+
 static struct weft_bringing *connections;
 // The one that has brought the last segment, or NULL; and whether there was ever one.
-static const struct weft_bringing *recent;
+static struct weft_bringing *recent;
 static int were_some;
 static struct message *messages;
 // How many there are, and how many connections of which an end is withheld, or whose endpoint is
@@ -139,7 +154,7 @@ static int brings(const struct weft_bringing *b, const struct fid_cq *cq, const 
 }
 
 // begin keeps that the first segment of a message is there.
-static void begin(const struct weft_bringing *b, const struct head *h, uint64_t flags)
+static void begin(struct weft_bringing *b, const struct head *h, uint64_t flags)
 {
 	struct message *m = weft_take(WEFT_FOR_CONNECTIONS, sizeof *m);
 
@@ -154,12 +169,12 @@ static void begin(const struct weft_bringing *b, const struct head *h, uint64_t 
 }
 
 // note is for a segment that is about to be read, and says whether it is not: what comes by a
-// connection that is closed, or that of an endpoint that is being closed, behind the last segments
-// that it was given.
-static int note(const struct fid_cq *cq, const struct head *h, uint64_t flags)
+// connection that is closed or replaced, or that of an endpoint that is being closed, behind the last
+// segments that it was given. The buffer of one that is replaced is for other connections then.
+static int note(const struct fid_cq *cq, struct head *h, uint64_t flags, void *context)
 {
 	const uint64_t at = h->place & PLACES;
-	const struct weft_bringing *b;
+	struct weft_bringing *b;
 	struct message **place = &messages;
 	int late;
 
@@ -178,6 +193,8 @@ static int note(const struct fid_cq *cq, const struct head *h, uint64_t flags)
 		if (b && at == FIRST)
 			begin(b, h, flags);
 	}
+	if (b && b->ending == REPLACED && b->shared)
+		post(b, h, __atomic_load_n(&weft_posted_length, __ATOMIC_RELAXED), context);
 	pthread_mutex_unlock(&lock);
 	return late;
 }
@@ -209,19 +226,92 @@ static int last(const struct fid_cq *cq, struct fi_cq_data_entry *e)
 	return m != NULL;
 }
 
+// What ofi_rxm says when it connects (union rxm_cm_data).
+struct request {
+	uint8_t version, endianness, packets, operations;
+	uint16_t port; // where the peer listens
+	uint8_t flow_control, none;
+	uint32_t most_at_once, buffers;
+	uint64_t number; // the process in the upper half
+};
+
+// same_host says whether two addresses are of one host.
+static int same_host(const union address *a, const union address *b)
+{
+	if (a->any.sa_family != b->any.sa_family)
+		return 0;
+	return a->any.sa_family == AF_INET6 ?
+		       !memcmp(&a->v6.sin6_addr, &b->v6.sin6_addr, sizeof a->v6.sin6_addr) :
+		       a->v4.sin_addr.s_addr == b->v4.sin_addr.s_addr;
+}
+
+// is_of says whether a request is of the peer of a connection, and of another process than that
+// was: ofi_rxm looks for the address in what it has of the peer, and closes the connection.
+static int is_of(const struct weft_looks *l, const struct weft_bringing *b,
+		 const union address *from, const struct request *r)
+{
+	// What ofi_rxm has of the connection (struct rxm_conn): the peer is before the endpoint; its
+	// process is behind that, in the upper half.
+	const struct fid_ep *of[8];
+	uint64_t process;
+	// And of the peer (struct util_peer_addr): the address is at the end.
+	struct {
+		uint64_t before[4];
+		union address at;
+	} peer;
+	size_t i;
+
+	if (!weft_look(l, b->own->context, (void *)of, sizeof of))
+		return 0;
+	for (i = 1; of[i] != b->given;)
+		if (++i + 2 >= sizeof of / sizeof *of)
+			return 0;
+	process = (uintptr_t)of[i + 2] >> 32;
+	if (process && process == r->number >> 32)
+		return 0;
+	return weft_look(l, of[i - 1], &peer, sizeof peer) && same_host(&peer.at, from) &&
+	       peer.at.v4.sin_port == htons(r->port);
+}
+
+// replaced returns the connection that ofi_rxm closes for a request of that queue, if it has brought a
+// part of a message.
+static struct weft_bringing *replaced(const struct fid_eq *eq, const struct fi_eq_cm_entry *entry,
+				      size_t length)
+{
+	const struct request *r = (const struct request *)entry->data;
+	struct weft_looks looks;
+	struct message *m;
+	union address from;
+
+	if (length < sizeof *entry + sizeof *r || !entry->info || !entry->info->dest_addr ||
+	    entry->info->dest_addrlen < sizeof from.v4 || weft_begin_looks(&looks))
+		return NULL;
+	memset(&from, 0, sizeof from);
+	memcpy(&from, entry->info->dest_addr,
+	       entry->info->dest_addrlen < sizeof from ? entry->info->dest_addrlen : sizeof from);
+	for (m = messages; m && !(m->by->events == eq && is_of(&looks, m->by, &from, r));)
+		m = m->next;
+	weft_end_looks(&looks);
+	return m ? m->by : NULL;
+}
+
 // ends_now says whether the next event is the end of a connection of which ofi_rxm is not to hear
 // yet: of which something may be in the queue still, or a message that has not come as a whole.
-static int ends_now(uint32_t event, const struct fi_eq_cm_entry *entry)
+static int ends_now(const struct fid_eq *eq, uint32_t event, const struct fi_eq_cm_entry *entry,
+		    size_t length)
 {
-	struct weft_bringing *b;
+	struct weft_bringing *b = NULL;
 	struct message *m = NULL;
 	int withheld = 0;
 
-	if (event != FI_SHUTDOWN)
+	if (event != FI_SHUTDOWN && event != FI_CONNREQ)
 		return 0;
 	pthread_mutex_lock(&lock);
-	for (b = connections; b && b->own != entry->fid;)
-		b = b->next;
+	if (event == FI_CONNREQ)
+		b = replaced(eq, entry, length);
+	else
+		for (b = connections; b && b->own != entry->fid;)
+			b = b->next;
 	if (b && !b->drained) {
 		if (!b->withheld && !b->ending)
 			__atomic_add_fetch(&count_of_ends, 1, __ATOMIC_RELEASE);
@@ -233,6 +323,9 @@ static int ends_now(uint32_t event, const struct fi_eq_cm_entry *entry)
 		if (m)
 			m->ended = 1;
 		withheld = m && m->spare;
+		// One that is replaced may go on to bring what its peer has sent before it ended.
+		if (withheld && event == FI_CONNREQ)
+			b->ending = REPLACED;
 	}
 	pthread_mutex_unlock(&lock);
 	return withheld;
@@ -267,7 +360,7 @@ ssize_t weft_read_ends(struct fid_eq *eq, uint32_t *event, void *buf, size_t len
 		ret = read(eq, event, &next, sizeof next, FI_PEEK);
 		if (ret < 0)
 			return ret;
-		if (ret >= (ssize_t)sizeof next.entry && ends_now(*event, &next.entry))
+		if (ret >= (ssize_t)sizeof next.entry && ends_now(eq, *event, &next.entry, (size_t)ret))
 			return -FI_EAGAIN;
 	}
 	return read(eq, event, buf, len, flags);
@@ -276,7 +369,7 @@ ssize_t weft_read_ends(struct fid_eq *eq, uint32_t *event, void *buf, size_t len
 ssize_t weft_read_segments(struct fid_cq *cq, struct fi_cq_data_entry *entries, size_t count,
 			   weft_read_queue *read, ptrdiff_t to_packet)
 {
-	const struct head *h;
+	struct head *h;
 	ssize_t ret = read(cq, entries, count), i, n;
 
 	if ((ret > 0 || ret == -FI_EAGAIN) && are_ends())
@@ -285,8 +378,8 @@ ssize_t weft_read_segments(struct fid_cq *cq, struct fi_cq_data_entry *entries, 
 		return 1;
 	for (i = n = 0; i < ret; i++) {
 		if ((entries[i].flags & FI_RECV) && entries[i].op_context && entries[i].len >= sizeof *h) {
-			h = (const struct head *)((const char *)entries[i].op_context + to_packet);
-			if (h->type == IN_SEGMENTS && note(cq, h, entries[i].flags))
+			h = (struct head *)((char *)entries[i].op_context + to_packet);
+			if (h->type == IN_SEGMENTS && note(cq, h, entries[i].flags, entries[i].op_context))
 				continue;
 		}
 		entries[n++] = entries[i];
@@ -343,7 +436,7 @@ int weft_end_segments(struct fid_ep *ep)
 		its = b->queue;
 		if (!b->withheld && !b->ending)
 			__atomic_add_fetch(&count_of_ends, 1, __ATOMIC_RELEASE);
-		b->ending = 1;
+		b->ending = CLOSING;
 	}
 	for (m = messages; m; m = m->next)
 		if (m->by->ending && m->spare) {

@@ -7,11 +7,12 @@
 // weft_bringing is what is known of a connection that may bring segments. It begins as zeros.
 struct weft_bringing {
 	struct fid *own; // the provider's
+	const struct fid_ep *given; // what ofi_rxm has for it
 	struct fid_cq *queue;
 	struct fid_eq *events;
 	struct fid_ep *shared; // where buffers are posted, or NULL: to the connection
 	uint64_t number;       // by which the peer calls it
-	// Its end is there, and not said yet; since then, its queue was empty; the endpoint is closed.
+	// Its end is there, and not said yet; since then, its queue was empty; no more is to come by it.
 	int withheld, drained, ending;
 	size_t read; // how many since its end is withheld
 	struct weft_bringing *next, **before;
@@ -31,7 +32,8 @@ typedef ssize_t weft_read_events(struct fid_eq *eq, uint32_t *event, void *buf, 
 ssize_t weft_read_segments(struct fid_cq *cq, struct fi_cq_data_entry *entries, size_t count,
 			   weft_read_queue *read, ptrdiff_t to_packet);
 
-// weft_read_ends reads events by read, and none of an end before such a segment was read.
+// weft_read_ends reads events by read, and none of an end before such a segment was read, nor a
+// request that has ofi_rxm close the connection.
 ssize_t weft_read_ends(struct fid_eq *eq, uint32_t *event, void *buf, size_t len, uint64_t flags,
 		       weft_read_events *read);
 
