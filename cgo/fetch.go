@@ -31,6 +31,9 @@ func NoPlaceForMarks() { C.weft_no_place_for_marks() }
 // with the next turns of its queue, as if their senders had, and returns how many there are.
 func (e Endpoint) EndSegments() int { return int(C.weft_end_segments(e.p)) }
 
+// AmidSegments says whether any endpoint of ofi_rxm has got some segments of a message, and not all.
+func AmidSegments() bool { return C.weft_amid_segments() != 0 }
+
 // SendUnsegmented has an enabled endpoint of ofi_rxm, which sends at once what is no longer
 // than the limit, or than the buffers that it has posted, send nothing in segments. It says
 // whether that was found to do.

@@ -77,7 +77,7 @@ uint64_t weft_cut(void)
 	return (uintptr_t)&connections * UINT64_C(0x9e3779b97f4a7c15) | 1;
 }
 
-static int are_some(void)
+int weft_amid_segments(void)
 {
 	return __atomic_load_n(&count_of_messages, __ATOMIC_ACQUIRE) > 0;
 }
@@ -354,7 +354,7 @@ ssize_t weft_read_ends(struct fid_eq *eq, uint32_t *event, void *buf, size_t len
 	} next;
 	ssize_t ret;
 
-	if (!(flags & FI_PEEK) && are_some() && weft_segments_are_seen()) {
+	if (!(flags & FI_PEEK) && weft_amid_segments() && weft_segments_are_seen()) {
 		// Where there was nothing, what a second look finds would not have been looked at. Without
 		// such messages the events are left alone: looking each time had collectives of libfabric hang.
 		ret = read(eq, event, &next, sizeof next, FI_PEEK);
@@ -374,7 +374,7 @@ ssize_t weft_read_segments(struct fid_cq *cq, struct fi_cq_data_entry *entries, 
 
 	if ((ret > 0 || ret == -FI_EAGAIN) && are_ends())
 		was_read(cq, ret > 0 ? ret : 0);
-	if (ret == -FI_EAGAIN && count && are_some() && last(cq, entries))
+	if (ret == -FI_EAGAIN && count && weft_amid_segments() && last(cq, entries))
 		return 1;
 	for (i = n = 0; i < ret; i++) {
 		if ((entries[i].flags & FI_RECV) && entries[i].op_context && entries[i].len >= sizeof *h) {
@@ -392,7 +392,7 @@ int weft_spares(const struct fid_ep *ep, void *buf, size_t length, void *context
 	const struct weft_bringing *b;
 	struct message *m;
 
-	if (!are_some())
+	if (!weft_amid_segments())
 		return 0;
 	pthread_mutex_lock(&lock);
 	for (m = messages; m; m = m->next) {

@@ -41,6 +41,9 @@ ssize_t weft_read_ends(struct fid_eq *eq, uint32_t *event, void *buf, size_t len
 // segment.
 int weft_spares(const struct fid_ep *ep, void *buf, size_t length, void *context);
 
+// weft_amid_segments says whether of any message some segments have come, and not all.
+int weft_amid_segments(void);
+
 // weft_end_segments is for an endpoint that is to be closed. Messages of which not all segments have
 // come end with the next reads of its queue, as if their connections had, and no others begin. It
 // returns how many there are.

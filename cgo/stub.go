@@ -244,7 +244,8 @@ func (*EventBuffer) Bytes() []byte        { return nil }
 
 // Of fetch.go.
 
-func NoPlaceForMarks() {}
+func NoPlaceForMarks()   {}
+func AmidSegments() bool { return false }
 
 // Of hints.go.
 

@@ -22,7 +22,7 @@ func TestSegments(t *testing.T) {
 	}
 	if os.Getenv(child) == "" {
 		command := testprocess.Command(t, os.Args[0], "-test.run=^TestSegments$", "-test.count=1", "-test.v", fmt.Sprintf("-test.short=%t", testing.Short()))
-		command.Env = append(os.Environ(), child+"=yes", "FI_OFI_RXM_SAR_LIMIT=131072")
+		command.Env = append(os.Environ(), child+"=yes", "FI_OFI_RXM_SAR_LIMIT=131072", "FI_AV_REMOVE_CLEANUP=1")
 		said, err := command.CombinedOutput()
 		require.NoError(t, err, "%s", said)
 		require.Contains(t, string(said), "--- PASS: TestSegments/cut_off (")
@@ -131,6 +131,31 @@ func TestSegments(t *testing.T) {
 			require.NoError(t, to.e.Close())
 			close(stop)
 			<-stopped
+		})
+	}
+	// A peer is removed amid segments, where the environment has libfabric end its connection then.
+	for round := range rounds {
+		t.Run(fmt.Sprintf("removed %d", round), func(t *testing.T) {
+			t.Cleanup(func() { nothingOpen(t) })
+			from, to := sides(t, strewInfo(t, "tcp"))
+			sendUnexpected(t, from, to, fabric.Op{Kind: fabric.OpTaggedSend, Tag: many, Buf: text})
+			for tag := range uint64(10) {
+				to.must(t, to, fabric.Op{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Tag: tag, Buf: make([]byte, len(text))})
+			}
+			for tag := range uint64(many) {
+				from.turn(t, []fabric.Op{{Kind: fabric.OpTaggedSend, Peer: from.peer, Tag: tag, Buf: text}})
+			}
+			for range 3 * round {
+				to.turn(t, nil)
+			}
+			require.NoError(t, to.v.Remove(to.peer))
+			to.peer = to.insert(t, from)
+			for range 20 {
+				from.turn(t, nil)
+				to.turn(t, nil)
+			}
+			require.NoError(t, from.e.Close())
+			require.NoError(t, to.e.Close())
 		})
 	}
 	t.Log(cut)
