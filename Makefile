@@ -127,7 +127,7 @@ test-libfabric-2: testreport ## run the tests, but for the longest, against libf
 
 # CI has no time for all of it on efa, which make test-libfabric-2 has by hand.
 .PHONY: test-efa-2
-test-efa-2: testreport ## on efa of libfabric 2.1, the tests in which endpoints are closed or peers end
+test-efa-2: testreport ## on efa of libfabric 2.1, the tests in which endpoints are closed or peers end, and of counters
 	@scripts/libfabric-2 scripts/test-efa ends -timeout=$(TIMEOUT) $(TESTFLAGS)
 
 # scripts/libfabric-2 go run ./scripts/matrix -write docs/PROVIDERS.md does the

@@ -83,8 +83,13 @@ func (d *Domain) OpenCounter() (*Counter, error) {
 	if code != 0 {
 		return nil, fail("fi_cntr_open", d.provider, int(code))
 	}
-	// Blocking on shm's own wait object never comes back.
-	if core(d.provider) == "shm" {
+	switch core(d.provider) {
+	case "shm":
+		// Blocking on its own wait object never comes back.
+		c.canBlock = false
+	case "efa":
+		// It blocks no better than by looking again, and in 2.x it keeps the lock of the domain
+		// meanwhile, which it needs to look: nothing of the domain ever goes on then.
 		c.canBlock = false
 	}
 	c.raw = raw

@@ -105,50 +105,65 @@ func TestCounterOfFailures(t *testing.T) {
 	})
 }
 
+// Whether or not several threads use the domain: efa of 2.x has a lock only then, which a counter
+// that blocks waits for while it has it.
 func TestCounterWaitEnds(t *testing.T) {
 	each(t, func(t *testing.T, provider string) {
-		hints := rmaHints(provider)
-		s := openDomain(t, hints)
-		wait := func(ctx context.Context, c *fabric.Counter) chan error {
-			ended := make(chan error, 1)
-			started := make(chan struct{})
-			go func() {
-				close(started)
-				ended <- c.Wait(ctx, 2)
-			}()
-			<-started
-			return ended
+		for name, threading := range map[string]fabric.Threading{"of one thread": fabric.ThreadDomain, "of several threads": fabric.ThreadSafe} {
+			t.Run(name, func(t *testing.T) {
+				hints := rmaHints(provider)
+				hints.Threading = threading
+				counterWaitEnds(t, openDomain(t, hints))
+			})
 		}
-		t.Run("by Add", func(t *testing.T) {
-			c := openCounter(t, s.domain)
-			ended := wait(t.Context(), c)
-			require.NoError(t, c.Add(1))
-			require.NoError(t, c.Add(1))
-			require.NoError(t, <-ended)
-		})
-		t.Run("by the context", func(t *testing.T) {
-			c := openCounter(t, s.domain)
-			ctx, cancel := context.WithCancelCause(t.Context())
-			ended := wait(ctx, c)
-			why := errors.New("the program ends")
-			cancel(why)
-			require.Equal(t, why, <-ended)
-		})
-		t.Run("by Close", func(t *testing.T) {
-			c, err := s.domain.OpenCounter()
-			require.NoError(t, err)
-			ended := wait(context.Background(), c)
-			require.NoError(t, c.Close())
-			require.ErrorIs(t, <-ended, net.ErrClosed)
-			require.NoError(t, c.Close())
-			for _, call := range []func() error{
-				func() error { return c.Add(1) }, func() error { return c.Set(1) },
-				func() error { return c.AddErrors(1) }, func() error { return c.SetErrors(1) },
-				func() error { _, err := c.Read(); return err }, func() error { _, err := c.Errors(); return err },
-				func() error { return c.Wait(context.Background(), 0) },
-			} {
-				require.ErrorIs(t, call(), net.ErrClosed)
-			}
-		})
+	})
+}
+
+func counterWaitEnds(t *testing.T, s *site) {
+	t.Helper()
+	wait := func(ctx context.Context, c *fabric.Counter) chan error {
+		ended := make(chan error, 1)
+		started := make(chan struct{})
+		go func() {
+			close(started)
+			ended <- c.Wait(ctx, 2)
+		}()
+		<-started
+		return ended
+	}
+	t.Run("by Add", func(t *testing.T) {
+		c := openCounter(t, s.domain)
+		ended := wait(t.Context(), c)
+		require.NoError(t, c.Add(1))
+		require.NoError(t, c.Add(1))
+		require.NoError(t, <-ended)
+	})
+	t.Run("by the time", func(t *testing.T) {
+		// It blocks, in slices.
+		require.ErrorIs(t, <-wait(within(t, 100*time.Millisecond), openCounter(t, s.domain)), context.DeadlineExceeded)
+	})
+	t.Run("by the context", func(t *testing.T) {
+		c := openCounter(t, s.domain)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		ended := wait(ctx, c)
+		why := errors.New("the program ends")
+		cancel(why)
+		require.Equal(t, why, <-ended)
+	})
+	t.Run("by Close", func(t *testing.T) {
+		c, err := s.domain.OpenCounter()
+		require.NoError(t, err)
+		ended := wait(context.Background(), c)
+		require.NoError(t, c.Close())
+		require.ErrorIs(t, <-ended, net.ErrClosed)
+		require.NoError(t, c.Close())
+		for _, call := range []func() error{
+			func() error { return c.Add(1) }, func() error { return c.Set(1) },
+			func() error { return c.AddErrors(1) }, func() error { return c.SetErrors(1) },
+			func() error { _, err := c.Read(); return err }, func() error { _, err := c.Errors(); return err },
+			func() error { return c.Wait(context.Background(), 0) },
+		} {
+			require.ErrorIs(t, call(), net.ErrClosed)
+		}
 	})
 }
