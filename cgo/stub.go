@@ -661,6 +661,7 @@ func (*Region) Reregister(Domain, uintptr, uint64, uint64, uint64) Code { return
 func (Region) Descriptor() uintptr                                      { return 0 }
 func (Region) Key() uint64                                              { return 0 }
 func (Region) Close() Code                                              { return NoSystem }
+func (Region) InnerDescriptor() uintptr                                 { return 0 }
 func OpenFabric(Info) (Fabric, Code)                                    { return Fabric{}, NoSystem }
 
 const (
@@ -868,6 +869,7 @@ func NewTurn(Endpoint, CompletionQueue, int, int, bool) (*Turn, bool) { return n
 // Of underway.go.
 
 type UnderWay struct {
+	inner *UnderWay
 }
 
 func (*UnderWay) Refers([]uintptr, []uint8) bool { return false }

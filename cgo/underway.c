@@ -2,6 +2,7 @@
 
 #define _GNU_SOURCE
 #include "underway.h"
+#include "innerendpoint.h"
 #include "mapped.h"
 
 #include <malloc.h>
@@ -38,6 +39,37 @@ int weft_lists(struct fid_ep *endpoint, uint32_t at[WEFT_LISTS])
 		}
 	}
 	return lists;
+}
+
+// inner finds a handle of a class among the first words of another.
+static struct fid *inner(struct fid *of, size_t size, size_t fclass)
+{
+	struct fid *word, *found = NULL;
+	struct weft_looks l;
+	size_t i;
+
+	if (weft_begin_looks(&l))
+		return NULL;
+	for (i = sizeof *of; i + sizeof word <= size && !found; i += sizeof word)
+		if (weft_look(&l, (const char *)of + i, &word, sizeof word) &&
+		    weft_is_inner(&l, of, word, fclass))
+			found = word;
+	weft_end_looks(&l);
+	return found;
+}
+
+struct fid_ep *weft_inner_endpoint(struct fid_ep *endpoint)
+{
+	return (struct fid_ep *)inner(&endpoint->fid, malloc_usable_size(endpoint), FI_CLASS_EP);
+}
+
+// A region may be a part of something that libfabric has allocated. What is behind it is another's, and
+// one that has nothing inside may be taken for one that has.
+#define REGION 192
+
+struct fid_mr *weft_inner_region(struct fid_mr *region)
+{
+	return (struct fid_mr *)inner(&region->fid, REGION, FI_CLASS_MR);
 }
 
 static void note(const uintptr_t *words, size_t n, const uintptr_t *descriptors, int count,

@@ -79,9 +79,9 @@ func (r *Region) expose() bool {
 
 // goesOnInPieces says of a provider that the target looks at a region for each piece of an access, also
 // when it is closed: shm of 2.x, which goes in pieces within a process, and where it may not look into
-// the peer's memory.
+// the peer's memory, and efa, which has it inside for within the host.
 func goesOnInPieces(provider string) bool {
-	return core(provider) == "shm" && LibraryVersion().Major > 1
+	return looksAtNeighbours(provider) && !olderThanTwo
 }
 
 // closeExposed is fi_close of a region. No access of a peer begins behind it on efa. Where one may go
@@ -89,13 +89,17 @@ func goesOnInPieces(provider string) bool {
 // that one does, until another region of the domain is closed when none does any more.
 func (r *Region) closeExposed() (code cgo.Code, lingers bool) {
 	if goesOnInPieces(r.provider) && r.access&(AccessRemoteRead|AccessRemoteWrite) != 0 {
-		// One that has just been looked up is in no endpoint yet.
+		r.innerDescriptor = r.raw.InnerDescriptor()
+		r.inPieces = core(r.provider) == "shm" || r.innerDescriptor != 0
+	}
+	if r.inPieces {
+		// An access that has just found the region is in no endpoint yet.
 		defer r.domain.excludeTurns()()
-		if r.domain.lingering.keepUsed(r) {
-			return 0, true
-		}
 	}
 	if !r.exposed {
+		if r.inPieces && r.domain.lingering.keepUsed(r) {
+			return 0, true
+		}
 		return r.raw.Close(), false
 	}
 	base, length, rights := r.reached()
@@ -104,6 +108,9 @@ func (r *Region) closeExposed() (code cgo.Code, lingers bool) {
 			r.mayBeAwaited = time.Now().Add(longestLate)
 		}
 		r.domain.lingering.add(r)
+		return 0, true
+	}
+	if r.inPieces && r.domain.lingering.keepUsed(r) {
 		return 0, true
 	}
 	if code = r.raw.Close(); code != 0 {
@@ -185,7 +192,8 @@ func (l *lingering) add(r *Region) {
 	}
 }
 
-// keepUsed adds a region if an access goes on in it, which it says, and ends those in which none does.
+// keepUsed adds a region if an access in pieces goes on in it, which it says, and ends those of which that
+// was said, and in which none does.
 func (l *lingering) keepUsed(r *Region) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -193,7 +201,7 @@ func (l *lingering) keepUsed(r *Region) bool {
 	l.bytes += r.length
 	used := l.inUse()
 	l.list = slices.DeleteFunc(l.list, func(other *Region) bool {
-		if used(other) {
+		if used(other) || other != r && !other.keptUsed {
 			return false
 		}
 		l.bytes -= other.length
@@ -202,7 +210,8 @@ func (l *lingering) keepUsed(r *Region) bool {
 		}
 		return true
 	})
-	return used(r)
+	r.keptUsed = used(r)
+	return r.keptUsed
 }
 
 // thin ends the oldest that no access of a peer goes on in, until three quarters are left of what
@@ -234,6 +243,9 @@ func (l *lingering) inUse() func(*Region) bool {
 	descriptors := make([]uintptr, 0, len(l.list))
 	for _, r := range l.list {
 		descriptors = append(descriptors, r.raw.Descriptor())
+		if r.innerDescriptor != 0 {
+			descriptors = append(descriptors, r.innerDescriptor)
+		}
 	}
 	slices.Sort(descriptors)
 	found := make([]uint8, len(descriptors))
@@ -242,10 +254,11 @@ func (l *lingering) inUse() func(*Region) bool {
 			return func(*Region) bool { return true }
 		}
 	}
-	return func(r *Region) bool {
-		i, _ := slices.BinarySearch(descriptors, r.raw.Descriptor())
-		return found[i] != 0
+	is := func(descriptor uintptr) bool {
+		i, there := slices.BinarySearch(descriptors, descriptor)
+		return there && found[i] != 0
 	}
+	return func(r *Region) bool { return is(r.raw.Descriptor()) || is(r.innerDescriptor) }
 }
 
 // end is for when nothing of the domain is open but the domain.

@@ -25,12 +25,16 @@ type Region struct {
 	exposed    bool // the domain's reach has it
 	// mayBeAwaited is until when atomic operations in it may wait for messages, once it is closed.
 	mayBeAwaited time.Time
-	domain       *Domain
-	modes        cgo.RegionModes
-	access       Access
-	segments     []segment
-	length       uint64
-	pinner       runtime.Pinner
+	// Once it is closed: whether an access of a peer may go on in pieces; by which descriptor, where that is
+	// not its own; and whether one was seen to.
+	inPieces, keptUsed bool
+	innerDescriptor    uintptr
+	domain             *Domain
+	modes              cgo.RegionModes
+	access             Access
+	segments           []segment
+	length             uint64
+	pinner             runtime.Pinner
 
 	mu      sync.Mutex
 	bound   bool // to an endpoint or a counter
@@ -258,8 +262,8 @@ func (r *Region) Len() uint64 { return r.length }
 // meanwhile, and one that waits for completions is ended.
 //
 // A peer's write that is coming when the region is closed may still come, to its end. On shm of libfabric
-// 2.x, if an access in pieces goes on then, the memory stays pinned, and peers can reach it, until that has
-// ended and another region is closed, or the domain. On efa
+// 2.x, and within a host on efa, if an access in pieces goes on then, the memory stays pinned, and peers
+// can reach it, until that has ended and another region is closed, or the domain. On efa
 // the memory may stay pinned, and be reached by the devices of peers, until the domain is
 // closed or 1024 other such regions, or 256 MiB of them, of those with atomic operations 16 times
 // as many within 10 seconds.
