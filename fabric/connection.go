@@ -171,7 +171,7 @@ func (d *Domain) openEndpoint(i *Info) (*Endpoint, error) {
 }
 
 // Connect asks the passive endpoint at the address for a connection, and sends
-// data along, of which providers take 256 bytes or more. It does not wait: the
+// data along, of at most OptionConnectionData bytes, here 256. It does not wait: the
 // event queue will give a ConnectedEvent, or a *ConnectionError that has what
 // the peer gave to Reject. On sockets, the call itself blocks until the peer's
 // host has answered, and fails if that refuses. An endpoint connects once.
@@ -254,14 +254,14 @@ func (e *Endpoint) connects(op string, check func() error, data []byte, call fun
 		return err
 	}
 	defer e.leave()
-	if err := wrongData(op, e.provider, data); err != nil {
-		return err
-	}
 	switch {
 	case e.Info().Endpoint() != Connected:
 		return e.invalid(op, "the endpoint is not of the connected type")
 	case e.turn == nil:
 		return e.notEnabled(op)
+	}
+	if detail := wrongData(data, e.raw.SizeOption); detail != "" {
+		return e.invalid(op, detail)
 	}
 	if err := check(); err != nil {
 		return err
@@ -425,17 +425,23 @@ func (e *Endpoint) SetName(address []byte) error {
 	return fail(op, e.provider, int(e.raw.SetName(address)))
 }
 
-// mostConnectionData is more than any provider takes.
-const mostConnectionData = 4096
+// mostConnectionData is for a provider that does not say how much it takes.
+const mostConnectionData = 256
 
-func wrongData(op, provider string, data []byte) error {
-	if len(data) <= mostConnectionData {
-		return nil
+// wrongData says what is wrong with data for the peer. Providers that are given too much write beyond
+// the end of what they have for it, refuse it without a word, or cut it off.
+func wrongData(data []byte, option func(cgo.Option) (uint64, cgo.Code)) string {
+	if len(data) == 0 {
+		return ""
 	}
-	return &Error{
-		Op: op, Provider: provider, Errno: errnoInvalid,
-		Detail: strconv.Itoa(len(data)) + " bytes of data, where " + strconv.Itoa(mostConnectionData) + " are the most",
+	most, code := option(cgo.OptConnectionData)
+	if code != 0 || most == 0 {
+		most = mostConnectionData
 	}
+	if uint64(len(data)) <= most {
+		return ""
+	}
+	return strconv.Itoa(len(data)) + " bytes of data, where " + strconv.FormatUint(most, 10) + " are the most (OptionConnectionData)"
 }
 
 // wrongAddress says what is wrong with an address, of which libfabric reads as

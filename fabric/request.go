@@ -78,7 +78,7 @@ func (r *ConnectionRequest) OpenEndpoint(d *Domain) (*Endpoint, error) {
 
 // Reject refuses the connection and sends data along, which the peer finds in
 // its *ConnectionError, and which are the caller's again on return. ErrInvalid says
-// that the request was answered before.
+// that they are more than OptionConnectionData, or that the request was answered before.
 //
 // Implements: int fi_reject(...)
 func (r *ConnectionRequest) Reject(data []byte) error {
@@ -87,13 +87,13 @@ func (r *ConnectionRequest) Reject(data []byte) error {
 		return &Error{Op: op, Errno: errnoInvalid, Detail: "the request is of no known endpoint"}
 	}
 	p := r.passive
-	if err := wrongData(op, p.provider, data); err != nil {
-		return err
-	}
 	if err := p.enter(); err != nil {
 		return err
 	}
 	defer p.leave()
+	if detail := wrongData(data, p.raw.SizeOption); detail != "" {
+		return p.invalid(op, detail)
+	}
 	if err := r.take(op); err != nil {
 		return err
 	}
