@@ -17,6 +17,7 @@ type Arena struct {
 	pages  []byte // buf, and what its last page has beyond it, if that is a huge one unasked
 	mapped []byte // pages, and what alignment cost
 	taken  int    // bytes of memory, once all of buf has been touched
+	pooled atomic.Bool
 
 	holding sync.Mutex // guards holders
 	holders []*holder

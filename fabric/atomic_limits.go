@@ -101,6 +101,9 @@ func (e *Endpoint) lacking(op *Op) (Errno, string) {
 		return Errno(syscall.ENOSYS), "an atomic with DeliveryComplete breaks the peer's memory on shm; an OpFetch is complete when it is done there"
 	}
 	a, kind := op.Atomic, op.Kind
+	if a.misplaced(op) {
+		return errnoInvalid, "values of " + a.Type.String() + " are at multiples of 16 of the peer's addresses"
+	}
 	if kind == OpAtomicInject {
 		kind = OpAtomic
 	}
@@ -128,6 +131,22 @@ func (e *Endpoint) lacking(op *Op) (Errno, string) {
 			", not " + strconv.Itoa(values)
 	}
 	return 0, ""
+}
+
+// misplaced says of an operation on values of 128 bits that they are not where a processor has them: it
+// loads them as such, in the process of the peer, which dies of SIGSEGV if they are elsewhere. Of the
+// providers, sockets of 1.17 has such operations.
+func (a *Atomic) misplaced(op *Op) bool {
+	if a.Type != Int128 && a.Type != Uint128 {
+		return false
+	}
+	const multiple = 16
+	for i := range op.Remotes {
+		if op.Remotes[i].Address%multiple != 0 {
+			return true
+		}
+	}
+	return len(op.Remotes) == 0 && op.Remote.Address%multiple != 0
 }
 
 // freesTwice says of an operation that both sides give its buffer of the target back, which has

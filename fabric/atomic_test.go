@@ -50,3 +50,27 @@ func TestDeliveredAtomic(t *testing.T) {
 		})
 	}
 }
+
+// Values of 128 bits that are not where processors have them do not end the peer's process.
+func TestMisplacedAtomic(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		a, b := stations(t, provider, fabric.Messages|fabric.Atomics)
+		_, remote := shared(t, b, 64)
+		for _, kind := range []fabric.DataType{fabric.Int128, fabric.Uint128} {
+			op := fabric.Op{Kind: fabric.OpAtomic, Peer: a.peer, Buf: make([]byte, 16), Atomic: &fabric.Atomic{Type: kind, Operation: fabric.Sum}}
+			for _, off := range []uint64{1, 8, 17} {
+				op.Remote = fabric.Remote{Address: remote.Address + off, Key: remote.Key}
+				require.ErrorIs(t, a.post(t, b, op).Err, fabric.ErrInvalid)
+			}
+			op.Remote = remote
+			done := a.post(t, b, op)
+			if _, err := a.e.AtomicLimit(op.Kind, kind, fabric.Sum); err != nil {
+				require.ErrorIs(t, done.Err, fabric.ErrNotSupported)
+				continue
+			}
+			require.NoError(t, done.Err)
+			require.NoError(t, a.await(t, b).Err)
+		}
+		require.NoError(t, a.goesOn(t, b))
+	})
+}

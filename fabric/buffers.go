@@ -71,7 +71,8 @@ type Buffer struct {
 
 // NewPool makes buffers of all of the arena, which nobody else may use then. Neither
 // the arena nor its region can be closed before the pool. ErrInvalid says what is
-// wrong with the sizes, or that the region is not of the arena.
+// wrong with the sizes, or that the region is not of the arena, and ErrBusy that it has
+// a pool already.
 func NewPool(a *Arena, c PoolConfig) (*Pool, error) {
 	invalid := func(detail string) error { return &Error{Op: "pool", Errno: errnoInvalid, Detail: detail} }
 	if a == nil {
@@ -111,6 +112,9 @@ func NewPool(a *Arena, c PoolConfig) (*Pool, error) {
 	count := size / c.Smallest
 	if count > 1<<30 {
 		return nil, invalid("too many buffers: the smallest should be larger")
+	}
+	if !a.pooled.CompareAndSwap(false, true) {
+		return nil, &Error{Op: "pool", Errno: Errno(syscall.EBUSY), Detail: "the arena has a pool, whose memory is all of it: close that first, or take another arena"}
 	}
 	p := &Pool{
 		arena: a, region: c.Region, memory: a.buf, unit: c.Smallest,
@@ -204,6 +208,7 @@ func (p *Pool) Close() error {
 		if n := p.Out(); n > 0 {
 			return &Error{Op: "close of pool", Errno: Errno(syscall.EBUSY), Detail: strconv.Itoa(n) + " buffers have not been put back"}
 		}
+		p.arena.pooled.Store(false)
 		return nil
 	})
 }

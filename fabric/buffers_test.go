@@ -63,6 +63,14 @@ func TestPoolsThatCannotBe(t *testing.T) {
 		_, err := fabric.NewPool(a, c)
 		require.ErrorIs(t, err, fabric.ErrInvalid, "%+v", c)
 	}
+	// Two would hand out the same memory.
+	for range 2 {
+		p, err := fabric.NewPool(a, fabric.PoolConfig{Smallest: 64})
+		require.NoError(t, err)
+		_, err = fabric.NewPool(a, fabric.PoolConfig{Smallest: 128})
+		require.ErrorIs(t, err, fabric.ErrBusy)
+		require.NoError(t, p.Close())
+	}
 }
 
 // A buffer that is put back twice is told so, and whoever has it now keeps it.
