@@ -26,6 +26,7 @@ const (
 	ErrorAvailable Code = C.FI_EAVAIL
 	Interrupted    Code = C.FI_EINTR
 	NoKey          Code = C.FI_ENOKEY
+	BadState       Code = C.FI_EOPBADSTATE
 )
 
 // OpenCounter opens a counter of completions.

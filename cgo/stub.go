@@ -192,6 +192,7 @@ const (
 	ErrorAvailable    Code   = 259
 	Interrupted       Code   = 4
 	NoKey             Code   = 266
+	BadState          Code   = 258
 )
 
 // Of deferred.go.

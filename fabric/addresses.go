@@ -344,6 +344,9 @@ func (v *AddressVector) known(op string, peer Address) error {
 }
 
 func noPeer(peer Address) string {
+	if peer == AddressAny {
+		return "AddressAny is no peer: it is for receives"
+	}
 	return "no peer of this address vector has the address " + strconv.FormatUint(uint64(peer), 10)
 }
 

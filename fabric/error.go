@@ -112,7 +112,8 @@ var (
 	ErrAgain error = &condition{"try again", []Errno{Errno(syscall.EAGAIN)}}
 	// ErrTruncated: a message was longer than the buffer that received it.
 	ErrTruncated error = &condition{"message truncated", []Errno{errnoTruncated, Errno(syscall.EMSGSIZE)}}
-	// ErrCanceled: the operation was cancelled.
+	// ErrCanceled: the operation was cancelled, or its connection has ended: tcp of either kind ends that
+	// of a peer that asks for memory that it may not have.
 	ErrCanceled error = &condition{"operation cancelled", []Errno{Errno(syscall.ECANCELED)}}
 	// ErrNotFound: no provider, device or address answers the description.
 	ErrNotFound error = &condition{"not found", []Errno{errnoNoData, Errno(syscall.ENOENT)}}

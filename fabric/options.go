@@ -15,8 +15,9 @@ type SizeOption int
 // smaller number.
 const (
 	// OptionMinMultiReceive is how many bytes, on sockets 1 at least, a MultiReceive buffer must have
-	// left to stay posted (FI_OPT_MIN_MULTI_RECV). Set it before posting one;
-	// efa of libfabric 2 looks at it in Enable only.
+	// left to stay posted (FI_OPT_MIN_MULTI_RECV). Set it before posting one, and before Enable on
+	// efa and ofi_rxm of libfabric 2, which look at it there only; shm has it after Enable, in
+	// libfabric 2 without effect.
 	OptionMinMultiReceive SizeOption = SizeOption(cgo.OptMinMultiReceive)
 	// OptionConnectionData is the most bytes that go along with a request for
 	// a connection and the answer (FI_OPT_CM_DATA_SIZE). It can only be read.
@@ -256,6 +257,8 @@ func optionError(op, provider string, code cgo.Code) error {
 	switch {
 	case int(code) == int(syscall.ENOPROTOOPT):
 		return &Error{Op: op, Provider: provider, Errno: Errno(syscall.EOPNOTSUPP), Detail: "the provider does not have the option"}
+	case code == cgo.BadState:
+		return &Error{Op: op, Provider: provider, Errno: errnoInvalid, Detail: "the provider takes the option before Enable only"}
 	case code == cgo.NoSystem:
 		return &Error{Op: op, Provider: provider, Errno: Errno(code), Detail: "the provider, or libfabric " + LibraryVersion().String() + ", does not have the option"}
 	}

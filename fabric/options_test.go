@@ -98,6 +98,10 @@ func TestWrongOption(t *testing.T) {
 		require.ErrorContains(t, err, "option 4711")
 		require.ErrorIs(t, e.SetBoolOption(-1, true), fabric.ErrInvalid)
 		enable()
+		// What is too late for an option is said as what is wrong with it.
+		for _, option := range sizeOptions() {
+			requireOption(t, option.String(), e.SetSizeOption(option, 4096), false)
+		}
 		require.NoError(t, e.Close())
 		_, err = e.SizeOption(fabric.OptionMinMultiReceive)
 		require.ErrorIs(t, err, net.ErrClosed)
