@@ -7,6 +7,7 @@ package cgo
 #include "connection.h"
 #include "datagrams.h"
 #include "introductions.h"
+#include "listening.h"
 #include "ownconnection.h"
 */
 import "C"
@@ -79,6 +80,10 @@ func DoubtCallers() bool { return C.weft_doubt_callers() == 0 }
 
 // EnableDoubting is Enable of sockets.
 func (e Endpoint) EnableDoubting() Code { return codeOf(C.weft_enable_listening(e.p)) }
+
+// EnableListening is Enable of ofi_rxm, for libfabric 2. An endpoint that cannot listen is not enabled, and
+// can be closed.
+func (e Endpoint) EnableListening() Code { return codeOf(C.weft_enable_that_listens(e.p)) }
 
 // DoubtDatagrams has endpoints of ofi_rxd that are opened and enabled by the next two get no datagram
 // but those of peers. It says whether that can be done.

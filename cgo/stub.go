@@ -571,6 +571,7 @@ func (Endpoint) JoinCollective(uint64, AddressSet, uint64) (Multicast, Code) {
 func (Endpoint) Join([]byte, uint64) (Multicast, Code)            { return Multicast{}, NoSystem }
 func (Endpoint) OwnsConnection(uintptr) bool                      { return false }
 func (Endpoint) EnableDoubting() Code                             { return NoSystem }
+func (Endpoint) EnableListening() Code                            { return NoSystem }
 func (Endpoint) EnableDatagrams() Code                            { return NoSystem }
 func (Endpoint) ConnectDoubting([]byte, []byte) Code              { return NoSystem }
 func (Endpoint) AcceptDoubting([]byte) Code                       { return NoSystem }

@@ -48,7 +48,8 @@ type CounterBinding struct {
 // be called once; an endpoint for which it failed within libfabric can only be
 // closed. ErrInvalid says what is missing or does not fit, ErrBusy that a counter
 // counts deferred operations, or that a shared receive context has messages of too many
-// endpoints that are closed; nothing is bound then. On shm, and on efa with shm within a host,
+// endpoints that are closed, EADDRNOTAVAIL that the endpoint has no address, as after a SetName that was
+// refused, and needs another; nothing is bound then. On shm, and on efa with shm within a host,
 // ENOSPC says that /dev/shm has no room for its 16 MiB. What was bound cannot
 // be closed before the endpoint. A ReadWait of the queues by another goroutine is
 // ended, and their calls wait meanwhile; other endpoints of the queues must not be in
@@ -65,6 +66,9 @@ func (e *Endpoint) EnableWith(b Bindings) error {
 	}
 	if detail := b.wrong(e); detail != "" {
 		return e.invalid("fi_enable", detail)
+	}
+	if err := e.noAddress(); err != nil {
+		return err
 	}
 	if b.SharedReceive != nil {
 		if err := b.SharedReceive.part().roomForSharer(); err != nil {

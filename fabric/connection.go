@@ -404,7 +404,9 @@ func (e *Endpoint) Peer() ([]byte, error) {
 
 // SetName gives the endpoint its address, before it is enabled; it does not keep the
 // bytes. Not every provider lets one choose other than by the info's source: others
-// answer ErrNotSupported or ErrInvalid.
+// answer ErrNotSupported or ErrInvalid. With tcp, an endpoint whose address libfabric has refused has
+// none any more, not even that of the info: it can be given another, or closed, and Enable refuses it until
+// then.
 //
 // Implements: int fi_setname(...)
 func (e *Endpoint) SetName(address []byte) error {
@@ -419,10 +421,16 @@ func (e *Endpoint) SetName(address []byte) error {
 	if detail := wrongAddress(e.Info(), address); detail != "" {
 		return e.invalid(op, detail)
 	}
+	set := e.raw.SetName
 	if doubtsCallers(e.provider) {
-		return fail(op, e.provider, int(e.raw.SetNameDoubting(address)))
+		set = e.raw.SetNameDoubting
 	}
-	return fail(op, e.provider, int(e.raw.SetName(address)))
+	err := fail(op, e.provider, int(set(address)))
+	e.refusedName = ""
+	if err != nil {
+		e.refusedName = addressName(e.Info().AddressFormat(), address)
+	}
+	return err
 }
 
 // mostConnectionData is for a provider that does not say how much it takes.

@@ -19,6 +19,8 @@ type Endpoint struct {
 	domain *Domain
 	turn   *cgo.Turn // nil until the endpoint is enabled
 	bound  bool      // enabling it has begun in libfabric
+	// refusedName is what SetName was given last, if the provider did not take it.
+	refusedName string
 	// turning: somebody is in a turn. It is no lock, for which each turn would have to wait: what
 	// two goroutines make of it is a data race, and finds most of them before libfabric does.
 	turning bool

@@ -250,6 +250,8 @@ func enable(provider string, raw cgo.Endpoint, room sharedRoom) cgo.Code {
 		return raw.EnableDoubting()
 	case doubtsDatagrams(provider):
 		return raw.EnableDatagrams()
+	case strings.HasSuffix(provider, ";ofi_rxm") && !olderThanTwo:
+		return raw.EnableListening()
 	}
 	return room.enable(raw)
 }
