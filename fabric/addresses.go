@@ -34,7 +34,8 @@ type AddressVector struct {
 	// names are those that libfabric has, parted those that the program has removed.
 	names  map[Address]string
 	parted map[string]struct{}
-	kept   keptPeers // of shm's
+	kept   keptPeers          // of shm's
+	named  map[string]Address // those that are known, where libfabric gets each once
 	// newcomers are those of sockets.
 	newcomers newcomers
 }
@@ -119,7 +120,7 @@ func (c *AddressVectorConfig) wrong(provider string) string {
 	// smr refuses more, and others multiply what they are told until it is little.
 	most := uint64(mostPeers)
 	if provider == "shm" {
-		most = 256
+		most = mostShmPeers
 	}
 	switch {
 	case c.Type != AddressTable && c.Type != AddressMap:
@@ -162,7 +163,8 @@ func (v *AddressVector) Len() int { return len(v.peers) }
 // it in operations (Op.Peer). An address that the provider cannot have made is
 // refused with ErrInvalid, because libfabric reads as many bytes as the address
 // should have. On shm, and on efa where that uses it, that of an endpoint of this process
-// that is closed is ErrNotFound. It does not keep the bytes. A peer that is inserted again may have
+// that is closed is ErrNotFound, and on shm of libfabric 1.x that of any endpoint that is not there, or not
+// yet: try again. A vector of shm has 256 peers at most. It does not keep the bytes. A peer that is inserted again may have
 // its old address or another; it is to be removed as often.
 //
 // Implements: int fi_av_insert(...)
@@ -183,14 +185,22 @@ func (v *AddressVector) insert(address []byte) (Address, error) {
 		return AddressAny, v.closedPeer()
 	}
 	defer arrived()
+	if v.insertsOnce() {
+		if peer, ok := v.insertedAgain(address); ok {
+			return peer, nil
+		}
+	}
 	if v.keepsLiving() {
 		if peer, ok, err := v.reinsert(address); ok || err != nil {
 			return peer, err
 		}
+		if !isUp(address) {
+			return AddressAny, v.absentPeer()
+		}
 	}
 	peer, code := v.raw.Insert(address)
 	if code != 0 {
-		return AddressAny, fail("fi_av_insert", v.provider, int(code))
+		return AddressAny, v.insertError(code)
 	}
 	v.met(Address(peer), address)
 	return Address(peer), nil
@@ -210,6 +220,9 @@ func (v *AddressVector) met(peer Address, address []byte) {
 	v.bits.add(peer)
 	if looksAtNeighbours(v.provider) {
 		onThisHost.meet(v, peer, address)
+	}
+	if v.insertsOnce() {
+		v.name(peer, address)
 	}
 	if v.keepsLiving() {
 		v.kept.remember(peer, address)
@@ -288,8 +301,8 @@ func (v *AddressVector) InsertAll(addresses [][]byte) ([]Inserted, error) {
 			continue
 		}
 		// libfabric finds the next address by the length of this one, or of
-		// its text. A peer that was kept is not inserted again.
-		if v.keepsLiving() || v.length == 0 && (v.format != FormatText || bytes.IndexByte(address, 0) != len(address)-1) {
+		// its text. A peer that it has is not inserted again.
+		if v.insertsOnce() || v.length == 0 && (v.format != FormatText || bytes.IndexByte(address, 0) != len(address)-1) {
 			results[i].Address, results[i].Err = v.insert(address)
 			continue
 		}
@@ -434,9 +447,12 @@ func (v *AddressVector) RemoveAll(peers []Address) error {
 			v.newcomers.remove(v, peer)
 		}
 	}
+	if v.insertsOnce() {
+		raw = v.lastRemovals(times)
+	}
 	kept := make(map[Address]bool)
 	if v.keepsLiving() {
-		raw = v.withoutKept(raw, times, kept)
+		raw = v.withoutKept(raw, kept)
 	}
 	if !v.keepsRemoved() && len(raw) > 0 {
 		if code := v.removeInside(raw); code != 0 {

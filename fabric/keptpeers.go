@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // The shm provider of libfabric 1.x gives each peer a place in a table, and tells it which,
@@ -80,6 +81,7 @@ func (v *AddressVector) reinsert(address []byte) (peer Address, ok bool, err err
 	v.kept.memories[k.address] = k.memory
 	v.peers[k.address]++
 	v.bits.add(k.address)
+	v.name(k.address, address)
 	onThisHost.comeBack(v, k.address)
 	return k.address, true, nil
 }
@@ -139,22 +141,43 @@ func (v *AddressVector) removeKept(k keptPeer) error {
 	return nil
 }
 
-// withoutKept leaves out one removal of each peer that is removed for the last time and
-// kept, and notes which those are.
-func (v *AddressVector) withoutKept(raw []uint64, times map[Address]int, kept map[Address]bool) []uint64 {
-	for peer, n := range times {
-		if n == v.peers[peer] && v.keep(peer) {
-			kept[peer] = true
-		}
-	}
+// withoutKept leaves out those of the peers that are removed for the last time that are kept, and notes
+// which those are.
+func (v *AddressVector) withoutKept(raw []uint64, kept map[Address]bool) []uint64 {
 	left := raw[:0]
-	spared := make(map[uint64]bool)
 	for _, peer := range raw {
-		if kept[Address(peer)] && !spared[peer] {
-			spared[peer] = true
+		if v.keep(Address(peer)) {
+			kept[Address(peer)] = true
 			continue
 		}
 		left = append(left, peer)
 	}
 	return left
+}
+
+// isUp says whether libfabric 1.x finds an endpoint of shm at the address that it can use. Of one that
+// it does not find it keeps the name, with the place that the next peer gets, too, so that one is taken for
+// the other, and counts it for ever.
+func isUp(address []byte) bool {
+	name := plainName(address)
+	if name == "" || strings.ContainsRune(name, filepath.Separator) {
+		return false
+	}
+	memory, err := os.Open(filepath.Join("/dev/shm", name))
+	if err != nil {
+		return false
+	}
+	defer memory.Close()
+	// A version, and the number of the process, which is written last.
+	var begin [8]byte
+	_, err = memory.ReadAt(begin[:], 0)
+	return err == nil && [4]byte(begin[4:]) != [4]byte{}
+}
+
+// absentPeer is for the address of an endpoint that is not up.
+func (v *AddressVector) absentPeer() error {
+	return &Error{
+		Op: "fi_av_insert", Provider: v.provider, Errno: Errno(syscall.ENOENT),
+		Detail: "no endpoint of this host has the address, or not yet",
+	}
 }
