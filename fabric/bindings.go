@@ -33,7 +33,7 @@ type Bindings struct {
 	// SharedReceive.
 	SharedSend    *SharedSend
 	SharedReceive *SharedReceive
-	// Counters count beside the queues. The slice is the caller's again when
+	// Counters count beside the queues, each of them an event once. The slice is the caller's again when
 	// EnableWith returns.
 	Counters []CounterBinding
 }

@@ -99,7 +99,7 @@ func (d *Domain) OpenCounter() (*Counter, error) {
 
 // wrongCounters says what is missing or does not fit of counters for an endpoint.
 func wrongCounters(e *Endpoint, counters []CounterBinding) string {
-	for _, b := range counters {
+	for i, b := range counters {
 		switch {
 		case b.Counter == nil:
 			return "a counter is missing"
@@ -107,6 +107,12 @@ func wrongCounters(e *Endpoint, counters []CounterBinding) string {
 			return "the counter is of another domain"
 		case b.Events == 0 || b.Events&^countAll != 0:
 			return "a counter of an endpoint counts some of CountSends to CountRemoteWrites"
+		}
+		for _, before := range counters[:i] {
+			// sockets would count the second binding, too, and let go of one: the counter could never be closed.
+			if twice := before.Events & b.Events; before.Counter == b.Counter && twice != 0 {
+				return "a counter is bound twice for " + twice.String()
+			}
 		}
 	}
 	return ""

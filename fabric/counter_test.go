@@ -46,13 +46,22 @@ func TestCounterBindingsThatCannotBe(t *testing.T) {
 		c, strange := openCounter(t, s.domain), openCounter(t, other.domain)
 		q, err := s.domain.OpenCompletionQueue(16)
 		require.NoError(t, err)
-		for _, b := range []fabric.CounterBinding{{}, {Counter: c}, {Counter: c, Events: 1 << 60}, {Counter: strange, Events: fabric.CountSends}} {
+		sends := fabric.CounterBinding{Counter: c, Events: fabric.CountSends}
+		for _, b := range [][]fabric.CounterBinding{
+			{{}},
+			{{Counter: c}},
+			{{Counter: c, Events: 1 << 60}},
+			{{Counter: strange, Events: fabric.CountSends}},
+			// After these, sockets never let go of the counter.
+			{sends, sends},
+			{sends, {Counter: c, Events: fabric.CountReceives}, {Counter: c, Events: fabric.CountSends | fabric.CountWrites}},
+		} {
 			// On efa, a vector was for one endpoint.
 			v, err := s.domain.OpenAddressVector()
 			require.NoError(t, err)
 			e, err := s.domain.OpenEndpoint()
 			require.NoError(t, err)
-			err = e.EnableWith(fabric.Bindings{Vector: v, Send: q, Receive: q, Events: s.events, Counters: []fabric.CounterBinding{b}})
+			err = e.EnableWith(fabric.Bindings{Vector: v, Send: q, Receive: q, Events: s.events, Counters: b})
 			require.ErrorIs(t, err, fabric.ErrInvalid)
 			require.NoError(t, e.Close())
 			require.NoError(t, v.Close())
