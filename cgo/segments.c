@@ -36,10 +36,11 @@ struct head {
 #define LAST UINT64_C(3)
 #define PLACES UINT64_C(3)
 
-// What weft_bringing.ending may be beside 0: its endpoint is being closed, or another connection is
-// to have its place.
+// What weft_bringing.ending may be beside 0: its endpoint is being closed; another connection is to
+// have its place; ofi_rxm has refused that other one, and what comes with the next message counts again.
 #define CLOSING 1
 #define REPLACED 2
+#define RESUMES 3
 
 // What was in a queue when an end came has been read after so many, if it is never empty.
 #define MOST_WAITING 65536
@@ -108,6 +109,15 @@ static void take_out(struct message **place)
 	weft_give(WEFT_FOR_CONNECTIONS, m);
 }
 
+// ends_no_more forgets that a connection was to end.
+static void ends_no_more(struct weft_bringing *b)
+{
+	if (b->withheld || b->ending)
+		__atomic_sub_fetch(&count_of_ends, 1, __ATOMIC_RELEASE);
+	b->withheld = b->drained = b->ending = b->asked = 0;
+	b->read = 0;
+}
+
 void weft_may_bring(struct weft_bringing *b)
 {
 	if (!weft_segments_are_seen())
@@ -134,9 +144,7 @@ void weft_brings_no_more(struct weft_bringing *b)
 		take_out(place);
 	if (recent == b)
 		recent = NULL;
-	if (b->withheld || b->ending)
-		__atomic_sub_fetch(&count_of_ends, 1, __ATOMIC_RELEASE);
-	b->withheld = b->ending = 0;
+	ends_no_more(b);
 	if (b->before) {
 		*b->before = b->next;
 		if (b->next)
@@ -170,7 +178,7 @@ static void begin(struct weft_bringing *b, const struct head *h, uint64_t flags)
 
 // note is for a segment that is about to be read, and says whether it is not: what comes by a
 // connection that is closed or replaced, or that of an endpoint that is being closed, behind the last
-// segments that it was given. The buffer of one that is replaced is for other connections then.
+// segments that it was given. The buffer is for other connections then, if there are any, but in the last case.
 static int note(const struct fid_cq *cq, struct head *h, uint64_t flags, void *context)
 {
 	const uint64_t at = h->place & PLACES;
@@ -184,6 +192,8 @@ static int note(const struct fid_cq *cq, struct head *h, uint64_t flags, void *c
 		for (b = connections; b && !brings(b, cq, h);)
 			b = b->next;
 	recent = b;
+	if (b && b->ending == RESUMES && at == FIRST)
+		ends_no_more(b);
 	late = b ? b->ending : were_some;
 	if (!late && (at == FIRST || at == LAST)) {
 		while (*place && (*place)->by != b)
@@ -193,8 +203,12 @@ static int note(const struct fid_cq *cq, struct head *h, uint64_t flags, void *c
 		if (b && at == FIRST)
 			begin(b, h, flags);
 	}
-	if (b && b->ending == REPLACED && b->shared)
-		post(b, h, __atomic_load_n(&weft_posted_length, __ATOMIC_RELAXED), context);
+	if (late && !b)
+		for (b = connections; b && b->queue != cq;)
+			b = b->next;
+	if (late && b && b->shared && b->ending != CLOSING)
+		weft_post_for_all(b->shared, h,
+				  __atomic_load_n(&weft_posted_length, __ATOMIC_RELAXED), context);
 	pthread_mutex_unlock(&lock);
 	return late;
 }
@@ -245,15 +259,18 @@ static int same_host(const union address *a, const union address *b)
 		       a->v4.sin_addr.s_addr == b->v4.sin_addr.s_addr;
 }
 
-// is_of says whether a request is of the peer of a connection, and of another process than that
-// was: ofi_rxm looks for the address in what it has of the peer, and closes the connection.
+// is_of says whether a request is of the peer of a connection that is there, and of another process than
+// that was: ofi_rxm looks for the address in what it has of the peer, and closes the connection. While
+// it connects itself, one of two requests is refused, and no connection is closed that brings something.
 static int is_of(const struct weft_looks *l, const struct weft_bringing *b,
 		 const union address *from, const struct request *r)
 {
-	// What ofi_rxm has of the connection (struct rxm_conn): the peer is before the endpoint; its
-	// process is behind that, in the upper half.
+	// What ofi_rxm has of the connection (struct rxm_conn): its state and the peer are before the
+	// endpoint; the peer's process is behind that, in the upper half.
+	enum { idle, connecting, accepting, connected };
 	const struct fid_ep *of[8];
 	uint64_t process;
+	uint32_t state;
 	// And of the peer (struct util_peer_addr): the address is at the end.
 	struct {
 		uint64_t before[4];
@@ -263,9 +280,12 @@ static int is_of(const struct weft_looks *l, const struct weft_bringing *b,
 
 	if (!weft_look(l, b->own->context, (void *)of, sizeof of))
 		return 0;
-	for (i = 1; of[i] != b->given;)
+	for (i = 2; of[i] != b->given;)
 		if (++i + 2 >= sizeof of / sizeof *of)
 			return 0;
+	state = (uint32_t)(uintptr_t)of[i - 2];
+	if (state != accepting && state != connected)
+		return 0;
 	process = (uintptr_t)of[i + 2] >> 32;
 	if (process && process == r->number >> 32)
 		return 0;
@@ -324,7 +344,7 @@ static int ends_now(const struct fid_eq *eq, uint32_t event, const struct fi_eq_
 			m->ended = 1;
 		withheld = m && m->spare;
 		// One that is replaced may go on to bring what its peer has sent before it ended.
-		if (withheld && event == FI_CONNREQ)
+		if (withheld && event == FI_CONNREQ && !b->ending)
 			b->ending = REPLACED;
 	}
 	pthread_mutex_unlock(&lock);
@@ -345,6 +365,29 @@ static void was_read(const struct fid_cq *cq, ssize_t count)
 	pthread_mutex_unlock(&lock);
 }
 
+// answered is for when ofi_rxm has done with the last event of a queue, and whether the one that it reads
+// now is a request: where it has refused that, the connection goes on.
+static void answered(const struct fid_eq *eq, int asks)
+{
+	struct weft_bringing *b;
+
+	pthread_mutex_lock(&lock);
+	for (b = connections; b; b = b->next) {
+		if (b->events != eq)
+			continue;
+		if (asks) {
+			b->asked = b->withheld;
+		} else if (b->asked) {
+			b->asked = 0;
+			if (b->ending == REPLACED)
+				b->ending = RESUMES;
+			else if (!b->ending)
+				ends_no_more(b);
+		}
+	}
+	pthread_mutex_unlock(&lock);
+}
+
 ssize_t weft_read_ends(struct fid_eq *eq, uint32_t *event, void *buf, size_t len, uint64_t flags,
 		       weft_read_events *read)
 {
@@ -354,6 +397,8 @@ ssize_t weft_read_ends(struct fid_eq *eq, uint32_t *event, void *buf, size_t len
 	} next;
 	ssize_t ret;
 
+	if (!(flags & FI_PEEK) && are_ends())
+		answered(eq, 0);
 	if (!(flags & FI_PEEK) && weft_amid_segments() && weft_segments_are_seen()) {
 		// Where there was nothing, what a second look finds would not have been looked at. Without
 		// such messages the events are left alone: looking each time had collectives of libfabric hang.
@@ -363,15 +408,20 @@ ssize_t weft_read_ends(struct fid_eq *eq, uint32_t *event, void *buf, size_t len
 		if (ret >= (ssize_t)sizeof next.entry && ends_now(eq, *event, &next.entry, (size_t)ret))
 			return -FI_EAGAIN;
 	}
-	return read(eq, event, buf, len, flags);
+	ret = read(eq, event, buf, len, flags);
+	if (!(flags & FI_PEEK) && ret > 0 && event && *event == FI_CONNREQ && are_ends())
+		answered(eq, 1);
+	return ret;
 }
 
-ssize_t weft_read_segments(struct fid_cq *cq, struct fi_cq_data_entry *entries, size_t count,
-			   weft_read_queue *read, ptrdiff_t to_packet)
+// read_once reads a queue, and says of how many entries nobody is to hear.
+static ssize_t read_once(struct fid_cq *cq, struct fi_cq_data_entry *entries, size_t count,
+			 weft_read_queue *read, ptrdiff_t to_packet, ssize_t *late)
 {
 	struct head *h;
 	ssize_t ret = read(cq, entries, count), i, n;
 
+	*late = 0;
 	if ((ret > 0 || ret == -FI_EAGAIN) && are_ends())
 		was_read(cq, ret > 0 ? ret : 0);
 	if (ret == -FI_EAGAIN && count && weft_amid_segments() && last(cq, entries))
@@ -384,7 +434,24 @@ ssize_t weft_read_segments(struct fid_cq *cq, struct fi_cq_data_entry *entries, 
 		}
 		entries[n++] = entries[i];
 	}
-	return ret > 0 && n == 0 ? -FI_EAGAIN : ret > 0 ? n : ret;
+	if (ret <= 0)
+		return ret;
+	*late = ret - n;
+	return n;
+}
+
+ssize_t weft_read_segments(struct fid_cq *cq, struct fi_cq_data_entry *entries, size_t count,
+			   weft_read_queue *read, ptrdiff_t to_packet)
+{
+	ssize_t ret, late, all = 0;
+
+	// Who closes a connection reads until there is nothing: what is left of it then would be of
+	// the one that has its place next.
+	do {
+		ret = read_once(cq, entries, count, read, to_packet, &late);
+		all += late;
+	} while (!ret && late && all < MOST_WAITING);
+	return !ret && late ? -FI_EAGAIN : ret;
 }
 
 int weft_spares(const struct fid_ep *ep, void *buf, size_t length, void *context)

@@ -12,8 +12,9 @@ struct weft_bringing {
 	struct fid_eq *events;
 	struct fid_ep *shared; // where buffers are posted, or NULL: to the connection
 	uint64_t number;       // by which the peer calls it
-	// Its end is there, and not said yet; since then, its queue was empty; no more is to come by it.
-	int withheld, drained, ending;
+	// Its end, or a request for another in its place, is there, and not said yet; since then, its queue
+	// was empty; no more is to come by it; the request has been read.
+	int withheld, drained, ending, asked;
 	size_t read; // how many since its end is withheld
 	struct weft_bringing *next, **before;
 };
@@ -33,7 +34,7 @@ ssize_t weft_read_segments(struct fid_cq *cq, struct fi_cq_data_entry *entries, 
 			   weft_read_queue *read, ptrdiff_t to_packet);
 
 // weft_read_ends reads events by read, and none of an end before such a segment was read, nor a
-// request that has ofi_rxm close the connection.
+// request that has ofi_rxm close the connection before.
 ssize_t weft_read_ends(struct fid_eq *eq, uint32_t *event, void *buf, size_t len, uint64_t flags,
 		       weft_read_events *read);
 

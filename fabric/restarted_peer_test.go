@@ -203,7 +203,6 @@ func sendUntilKilled(t *testing.T, words []string) {
 			s.turn(t, last[:1])
 			require.Equal(t, fabric.Refused, last[0].Result)
 		}
-		fmt.Fprintln(os.Stderr, "SENT", os.Getpid())
 		fmt.Println("under way")
 		s.must(t, s, last[0])
 		s.must(t, s, fabric.Op{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Tag: 1, Context: 1, Buf: make([]byte, 8)})
