@@ -111,10 +111,11 @@ const (
 	// until less than OptionMinMultiReceive is left (FI_MULTI_RECV). Each has a
 	// completion with its Offset. The last one says Released, and may be one of
 	// its own, without a message; if a message is longer than what is left, it is that
-	// one's, with ErrTruncated. Over ofi_rxm one that fails because its sender is gone
+	// one's, with ErrTruncated. On sockets and shm, and on ofi_rxm and efa of libfabric after 1.17, the first
+	// message is the last one, for libfabric would write what does not fit beyond the buffer, or go on
+	// taking messages into it. Over ofi_rxm of 1.17 one that fails because its sender is gone
 	// takes its part of the buffer, which goes on; if less than OptionMinMultiReceive is
-	// left then, it may take Cancel to have the buffer back. On shm, and on efa of libfabric after 1.17, which would
-	// write it beyond the buffer, the first message is the last one. The buffer is Op.Buf,
+	// left then, it may take Cancel to have the buffer back. The buffer is Op.Buf,
 	// which is not empty. For an OpTaggedReceive it is ErrNotSupported on an endpoint whose Info has no
 	// TaggedMultiReceiveBuffers, as before libfabric 2.0.
 	MultiReceive OpFlags = OpFlags(cgo.FlagMultiReceive)

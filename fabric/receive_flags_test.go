@@ -30,32 +30,3 @@ func TestReceiveFlags(t *testing.T) {
 		require.Zero(t, b.q.InFlight())
 	})
 }
-
-// On shm a MultiReceive has its first message alone, also one that does not fit, however long.
-func TestMultiReceiveOfLongMessages(t *testing.T) {
-	a, b := stations(t, "shm", fabric.Messages|fabric.MultiReceiveBuffers)
-	for _, size := range []int{21, 4097, 100_000, 20} {
-		memory := make([]byte, 1<<17)
-		b.must(t, a, fabric.Op{Kind: fabric.OpReceive, Peer: fabric.AddressAny, Buf: memory[:20:20], Flags: fabric.MultiReceive, Context: 3})
-		sent := make([]byte, size)
-		for i := range sent {
-			sent[i] = byte(i + 1)
-		}
-		a.must(t, b, fabric.Op{Kind: fabric.OpSend, Peer: a.peer, Buf: sent})
-		c := b.await(t, a)
-		require.True(t, c.Released)
-		require.EqualValues(t, 3, c.Context)
-		if size > 20 {
-			require.ErrorIs(t, c.Err, fabric.ErrTruncated)
-			var told *fabric.Error
-			require.ErrorAs(t, c.Err, &told)
-			require.Equal(t, size-20, told.Excess)
-		} else {
-			require.NoError(t, c.Err)
-			require.Equal(t, sent, memory[:c.Len])
-		}
-		require.Equal(t, make([]byte, len(memory)-20), memory[20:])
-		require.NoError(t, a.await(t, b).Err)
-	}
-	require.Zero(t, b.q.InFlight())
-}

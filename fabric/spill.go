@@ -63,19 +63,21 @@ func (e *Endpoint) spilling(op *Op) bool {
 		(op.Flags&MultiReceive == 0 || e.singly)
 }
 
-// singly says of endpoints that a buffer for several messages gets one. shm takes the length of
-// each from what is left, also that of one which is longer: what is left is nearly 2^64 then, and
-// whatever comes is written behind the buffer. efa has the same of libfabric since some version
-// after 1.17.
+// singly says of endpoints that a buffer for several messages gets one. shm, and ofi_rxm and efa of
+// libfabric since some version after 1.17, take the length of each from what is left, also that of
+// one which is longer: what is left is nearly 2^64 then, and whatever comes is written behind the
+// buffer, before anybody can hear of it. sockets leaves a buffer posted in which a message did not
+// fit: it has no room, and swallows all that comes, though it was given back; and the error of it
+// can be read before the messages that fitted.
 func singly(i *Info) bool {
 	v := LibraryVersion()
 	switch core(i.Provider()) {
-	case "shm":
+	case "shm", "sockets":
 		return true
 	case "efa":
 		return v.Major > 1 || v.Minor > 17
 	}
-	return false
+	return fetchesOverConnections(i.Provider()) && !olderThanTwo
 }
 
 // tooManyBuffers says why a receive leaves no room for one buffer more, or nothing.

@@ -234,7 +234,7 @@ func TestRegisteredStations(t *testing.T) {
 	needSockets(t)
 	for _, name := range []string{
 		"rdm/untagged", "rdm/vectors", "rdm/many in flight", "rdm/many peers", "rma/read and write", "atomics/uint64", "atomics/float64",
-		"multi-recv/many in one", "resource-management/tagged receives", "msg/messages both ways", "dom/many domains",
+		"multi-recv/longer than the rest", "resource-management/tagged receives", "msg/messages both ways", "dom/many domains",
 	} {
 		var registered int
 		r := try(t, name, func(on turner) turner {
