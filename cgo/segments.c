@@ -178,7 +178,8 @@ static void begin(struct weft_bringing *b, const struct head *h, uint64_t flags)
 
 // note is for a segment that is about to be read, and says whether it is not: what comes by a
 // connection that is closed or replaced, or that of an endpoint that is being closed, behind the last
-// segments that it was given. The buffer is for other connections then, if there are any, but in the last case.
+// segments that it was given. The buffer is for other connections then, if there are any, but in the
+// last case.
 static int note(const struct fid_cq *cq, struct head *h, uint64_t flags, void *context)
 {
 	const uint64_t at = h->place & PLACES;
