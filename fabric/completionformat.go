@@ -45,7 +45,7 @@ func (f CompletionFormat) String() string {
 // within is the format that a queue of the provider has in libfabric: where only the
 // length says that a message did not fit (see spill.go), one that has it.
 func (f CompletionFormat) within(provider string) int {
-	if f == CompletionContext && onlyLengthTells(provider) {
+	if f == CompletionContext && (onlyLengthTells(provider) || provider == "tcp") {
 		f = CompletionMessage
 	}
 	return completionFormats[f].raw

@@ -158,7 +158,7 @@ func (d *Domain) openEndpoint(i *Info) (*Endpoint, error) {
 	if code != 0 {
 		return nil, fail("fi_endpoint", d.provider, int(code))
 	}
-	e := &Endpoint{raw: raw, domain: d, links: made, takesAny: unasked != 0}
+	e := &Endpoint{raw: raw, domain: d, several: newSeveral(), links: made, takesAny: unasked != 0}
 	e.connection.info = i
 	e.fetching.own = own
 	e.open("endpoint", d.provider, &d.handle)

@@ -317,7 +317,7 @@ func (s *ScalableEndpoint) openContext(op, kind string, key contextIndex, number
 }
 
 func newContext(raw cgo.Endpoint, d *Domain, i *Info, p part, kind string, parent *handle) *Context {
-	e := &Endpoint{raw: raw, domain: d}
+	e := &Endpoint{raw: raw, domain: d, several: newSeveral()}
 	e.connection.info, e.connection.part = i, p
 	e.connection.restricted.Store(true)
 	e.open(kind, d.provider, parent)

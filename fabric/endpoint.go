@@ -38,7 +38,10 @@ type Endpoint struct {
 	undirected bool // untagged receives take messages of anybody
 	takesAny   bool // all receives do, though the endpoint is opened with DirectedReceive
 	registered bool // what is not registered ends the process
-	singly     bool // a MultiReceive takes one message
+	singly     bool // libfabric gets receives for one message each
+	several    *several
+	// spillsEmpty: only receives without a buffer have one for what does not fit.
+	spillsEmpty bool
 	// confirmsEarly: what was delivered may be complete before the device is done with it.
 	confirmsEarly bool
 	forgetsReads  bool // that fail, and so never their memory
@@ -135,7 +138,8 @@ func (e *Endpoint) activate(send, receive *CompletionQueue, room sharedRoom) err
 		outliveSenders(e)
 	}
 	e.sendFlags = e.Info().Send().Flags
-	if spills(e.Info()) && e.shared == nil {
+	e.spillsEmpty = spillsEmpty(e.Info())
+	if (spills(e.Info()) || e.spillsEmpty) && e.shared == nil {
 		e.spill = scratch.take()
 	}
 	e.batch(batches(core(e.provider), LibraryVersion()))

@@ -36,10 +36,6 @@ func (e *Endpoint) Cancel(token Token) error {
 		return nil
 	}
 	code := q.slots.Cancel(e.raw, int(index))
-	if code == 0 && s.torn {
-		// libfabric says nothing where it has nothing any more.
-		q.cancel(index, "the receive was cancelled")
-	}
 	if errors.Is(Errno(code), ErrNotFound) || errors.Is(Errno(code), ErrAgain) {
 		// The completion is on its way.
 		return nil

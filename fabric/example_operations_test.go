@@ -81,7 +81,8 @@ func ExampleOp_vector() {
 	// Output: head, body, with 42
 }
 
-// One posted buffer takes message after message, until it is released: on sockets by the first one.
+// One posted buffer takes message after message, until it is released: here by the second one, which
+// leaves less than 8 bytes.
 func ExampleOp_multiReceive() {
 	ends := openDomainOf("sockets", fabric.Messages|fabric.MultiReceiveBuffers)
 	defer ends.close()

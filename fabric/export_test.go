@@ -41,6 +41,7 @@ func UnknownSender(q *CompletionQueue, receive Token, length int) (out Completio
 	ok = q.finish(q.reader, &cgo.Completion{
 		Token: uint64(receive), Err: errnoUnknownSource, Len: uint64(length), Tag: 3, Source: uint64(AddressAny),
 	}, &out)
+	q.postAgain()
 	return out, ok
 }
 

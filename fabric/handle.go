@@ -100,6 +100,9 @@ func (h *handle) leave() { h.users.Add(-1) }
 // closed says whether Close has ended it.
 func (h *handle) closed() bool { return h.users.Load()&closedBit != 0 }
 
+// closing says whether Close has ended it, or is about to, or somebody else keeps callers out.
+func (h *handle) closing() bool { return h.users.Load()&(closedBit|closingBit) != 0 }
+
 // neverOpened is for the zero value of a type: libfabric would look into what is not
 // there.
 func (h *handle) neverOpened() error {

@@ -78,14 +78,13 @@ func (e *Endpoint) endSegments() {
 	}
 }
 
-// lose ends a receive that was just posted, and got a message whose sender is gone. One for
-// several messages goes on, and may have got several of those, unless it gets one here.
+// lose ends a receive that was just posted, and got a message whose sender is gone.
 func (e *Endpoint) lose(index uint32, messages int) {
 	q := e.receive
 	s := &q.table[index]
 	for range messages {
 		q.kept = append(q.kept, Completion{
-			Context: s.context, Kind: s.kind, Source: AddressAny, Released: s.flags&MultiReceive != 0 && e.singly,
+			Context: s.context, Kind: s.kind, Source: AddressAny, Released: s.flags&MultiReceive != 0,
 			Err: &Error{
 				Op: s.kind.String(), Provider: q.provider, Errno: Errno(syscall.ECONNABORTED),
 				Detail: "the sender of the message was closed or has ended before it was received",
@@ -95,17 +94,5 @@ func (e *Endpoint) lose(index uint32, messages int) {
 	for _, c := range e.countsReceives {
 		c.raw.AddErrors(uint64(messages))
 	}
-	if s.flags&MultiReceive != 0 && !e.singly {
-		s.torn = true
-		return
-	}
 	q.giveLater(index)
-}
-
-// goesOn says whether a receive of several messages, one of which has failed, is still where the
-// others go. ofi_rxm ends it for one that does not fit, and if it is cancelled, and for none that
-// it cannot fetch; if less than OptionMinMultiReceive is left, nothing comes any more all the same.
-func (s *slot) goesOn(q *CompletionQueue, c *cgo.Completion) bool {
-	return fetchesOverConnections(q.provider) && !s.endpoint.singly && Errno(c.Err) != errnoTruncated &&
-		!(Errno(c.Err) == Errno(syscall.ECANCELED) && c.ProviderErrno == -c.Err)
 }

@@ -138,16 +138,9 @@ func TestMultiReceiveThatOneMessageDoesNotFit(t *testing.T) {
 // long it is, and one that fills it is received.
 func TestMultiReceiveOfLongMessages(t *testing.T) {
 	eachWithLayers(t, func(t *testing.T, provider string) {
-		if provider == "efa" {
-			return // which takes no buffers as short as these
-		}
 		a, b := stations(t, provider, fabric.Messages|fabric.MultiReceiveBuffers)
 		const room = 20
 		parcels := []parcel{{1, room + 1}, {2, 4097}, {3, 100_000}, {4, room}}
-		if provider == "tcp" && fabric.LibraryVersion().Major < 2 {
-			// Nothing more comes by the connection there after one that is not fetched.
-			parcels = parcels[2:]
-		}
 		for _, p := range parcels {
 			x := trayOf(t, room)
 			b.must(t, a, x.receive(0, fabric.MultiReceive))
@@ -178,11 +171,11 @@ func TestMultiReceiveOfLongMessages(t *testing.T) {
 // fail.
 func TestMultiReceiveIsReleasedOnce(t *testing.T) {
 	eachWithLayers(t, func(t *testing.T, provider string) {
-		if provider == "efa" {
-			return // which takes no buffers as short as these
-		}
 		a, b := stations(t, provider, fabric.Messages|fabric.MultiReceiveBuffers)
-		x := trayOf(t, 1000, 1000, 1000)
+		const room = 1000
+		x := trayOf(t, room, room, room)
+		// None leaves room for another.
+		require.NoError(t, b.e.SetSizeOption(fabric.OptionMinMultiReceive, room))
 		lengths := []int{50_000, 100, 60_000, 1000, 50_001, 20}
 		for i := range x.rooms {
 			b.must(t, a, x.receive(i, fabric.MultiReceive))
@@ -192,7 +185,7 @@ func TestMultiReceiveIsReleasedOnce(t *testing.T) {
 			a.must(t, b, fabric.Op{Kind: fabric.OpSend, Peer: a.peer, Buf: p.text()})
 			c := b.arrived(t, a)
 			require.EqualValues(t, i%len(x.rooms), c.Context)
-			if n > 1000 {
+			if n > room {
 				require.ErrorIs(t, c.Err, fabric.ErrTruncated)
 			} else {
 				x.is(t, c, p)

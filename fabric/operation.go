@@ -111,12 +111,11 @@ const (
 	// until less than OptionMinMultiReceive is left (FI_MULTI_RECV). Each has a
 	// completion with its Offset. The last one says Released, and may be one of
 	// its own, without a message; if a message is longer than what is left, it is that
-	// one's, with ErrTruncated. On sockets and shm, and on ofi_rxm and efa of libfabric after 1.17, the first
-	// message is the last one, for libfabric would write what does not fit beyond the buffer, or go on
-	// taking messages into it. Over ofi_rxm of 1.17 one that fails because its sender is gone
-	// takes its part of the buffer, which goes on; if less than OptionMinMultiReceive is
-	// left then, it may take Cancel to have the buffer back. The buffer is Op.Buf,
-	// which is not empty. For an OpTaggedReceive it is ErrNotSupported on an endpoint whose Info has no
+	// one's, with ErrTruncated. Where libfabric goes wrong with that, which is everywhere but on
+	// connected endpoints of tcp and on "tcp;" of 2.x, it is weft that posts what is left as it reads
+	// each message: several such buffers take turns, one is Released early while a receive for one
+	// message is in flight, so that it does not overtake that, or by a message whose sender is gone,
+	// and on tagged receives each message is the last. The buffer is Op.Buf, which is not empty. For an OpTaggedReceive it is ErrNotSupported on an endpoint whose Info has no
 	// TaggedMultiReceiveBuffers, as before libfabric 2.0.
 	MultiReceive OpFlags = OpFlags(cgo.FlagMultiReceive)
 	// Peek asks whether a message that matches has arrived, without receiving

@@ -14,10 +14,9 @@ type SizeOption int
 // libfabric 1.22 and later; where they are set, it is before Enable, to a
 // smaller number.
 const (
-	// OptionMinMultiReceive is how many bytes, on sockets 1 at least, a MultiReceive buffer must have
-	// left to stay posted (FI_OPT_MIN_MULTI_RECV). Set it before posting one, and before Enable on
-	// efa and ofi_rxm of libfabric 2, which look at it there only; shm has it after Enable, in
-	// libfabric 2 without effect.
+	// OptionMinMultiReceive is how many bytes a MultiReceive buffer must have left to stay posted
+	// (FI_OPT_MIN_MULTI_RECV), 64 unless it is set. It can be at any time, and counts from then on; with
+	// 0 a buffer stays until it is full. Connected endpoints of tcp have what the provider begins with.
 	OptionMinMultiReceive SizeOption = SizeOption(cgo.OptMinMultiReceive)
 	// OptionConnectionData is the most bytes that go along with a request for
 	// a connection and the answer (FI_OPT_CM_DATA_SIZE). It can only be read.
@@ -165,7 +164,7 @@ func (o BoolOption) String() string { return optionName(cgo.Option(o)) }
 //
 // Implements: int fi_getopt(...)
 func (e *Endpoint) SizeOption(o SizeOption) (value uint64, err error) {
-	return readOption(e, cgo.Option(o), cgo.Endpoint.SizeOption)
+	return readOption(e, cgo.Option(o), e.sizeOption)
 }
 
 // SetSizeOption sets an option, by one goroutine while no other uses the
@@ -174,7 +173,22 @@ func (e *Endpoint) SizeOption(o SizeOption) (value uint64, err error) {
 //
 // Implements: int fi_setopt(...)
 func (e *Endpoint) SetSizeOption(o SizeOption, value uint64) error {
-	return setOption(e, cgo.Option(o), cgo.Endpoint.SetSizeOption, value)
+	return setOption(e, cgo.Option(o), e.setSizeOption, value)
+}
+
+func (e *Endpoint) sizeOption(raw cgo.Endpoint, o cgo.Option) (value uint64, code cgo.Code) {
+	if e.hasLeast(o) {
+		return e.several.least, 0
+	}
+	return raw.SizeOption(o)
+}
+
+func (e *Endpoint) setSizeOption(raw cgo.Endpoint, o cgo.Option, value uint64) cgo.Code {
+	if e.hasLeast(o) {
+		e.several.least = value
+		return 0
+	}
+	return raw.SetSizeOption(o, value)
 }
 
 // BoolOption reads an option; the errors are those of SizeOption.
@@ -223,9 +237,6 @@ func setOption[T any](e *Endpoint, o cgo.Option, set func(cgo.Endpoint, cgo.Opti
 	if n, ok := any(value).(uint64); ok && o == cgo.OptEFARetryReceiver && n > RetryForever {
 		wrong = "efa's device tries 0 to 7 times, and 7 means for ever"
 	}
-	if n, ok := any(value).(uint64); ok && o == cgo.OptMinMultiReceive && n == 0 && core(e.provider) == "sockets" {
-		wrong = "a buffer of 0 bytes would go on taking messages here, which are lost: 1 is the least"
-	}
 	return e.option("fi_setopt of ", o, wrong, func() cgo.Code { return set(e.raw, o, value) })
 }
 
@@ -241,11 +252,15 @@ func (e *Endpoint) option(op string, o cgo.Option, wrong string, call func() cgo
 	if wrong != "" {
 		return e.invalid(op+optionName(o), wrong)
 	}
-	if o == cgo.Option(OptionMinMultiReceive) && e.connection.part == transmitContext {
+	if part := e.connection.part; o == cgo.OptMinMultiReceive && (part == transmitContext || part == sharingReceive) {
 		// sockets would take a send context for a receive context.
-		return &Error{Op: op + optionName(o), Provider: e.provider, Errno: Errno(syscall.EOPNOTSUPP), Detail: "nothing is received here"}
+		detail := "nothing is received here"
+		if part == sharingReceive {
+			detail = "it is an option of the shared receive context"
+		}
+		return &Error{Op: op + optionName(o), Provider: e.provider, Errno: Errno(syscall.EOPNOTSUPP), Detail: detail}
 	}
-	if e.turn == nil && core(e.provider) == "shm" {
+	if e.turn == nil && core(e.provider) == "shm" && !e.hasLeast(o) {
 		// It would look for the option in what it makes on fi_enable.
 		return e.invalid(op+optionName(o), "the shm provider has options only once the endpoint is enabled")
 	}

@@ -23,7 +23,7 @@ func bare(t *testing.T, provider string) (e *fabric.Endpoint, enable func()) {
 	enable = sync.OnceFunc(func() { require.NoError(t, e.Enable(v, q, ev)) })
 	t.Cleanup(enable)
 	if provider == "shm" {
-		_, err := e.SizeOption(fabric.OptionMinMultiReceive)
+		_, err := e.SizeOption(fabric.OptionConnectionData)
 		require.ErrorIs(t, err, fabric.ErrInvalid)
 		require.ErrorContains(t, err, "only once the endpoint is enabled")
 		enable()
@@ -229,10 +229,6 @@ func TestOptionOfAnotherType(t *testing.T) {
 			_, err := e.BoolOption(fabric.BoolOption(o))
 			require.ErrorIs(t, err, fabric.ErrInvalid, o.String())
 			require.ErrorIs(t, e.SetBoolOption(fabric.BoolOption(o), true), fabric.ErrInvalid, o.String())
-		}
-		if provider == "sockets" {
-			require.ErrorIs(t, e.SetSizeOption(fabric.OptionMinMultiReceive, 0), fabric.ErrInvalid)
-			require.NoError(t, e.SetSizeOption(fabric.OptionMinMultiReceive, 1))
 		}
 		for _, n := range []uint64{8, 1 << 20, 1 << 63} {
 			require.ErrorIs(t, e.SetSizeOption(fabric.OptionEFARetries, n), fabric.ErrInvalid)

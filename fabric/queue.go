@@ -54,6 +54,8 @@ type CompletionQueue struct {
 	noMessage [OpReceive + 1]*Error
 	// kept are completions that libfabric will not give, or has given already.
 	kept []Completion
+	// unposted are buffers for several messages of which libfabric is to get what is left.
+	unposted []uint32
 	// unread are the contexts of receives for what an endpoint has left when it is
 	// closed, if one was.
 	unread cgo.Slots
@@ -282,14 +284,19 @@ func (q *CompletionQueue) finish(t *cgo.Turn, c *cgo.Completion, out *Completion
 			out.HasImmediate, out.Immediate = true, c.Data
 		}
 		if s.flags&MultiReceive != 0 {
-			if c.Buf >= s.base && c.Len > 0 {
-				out.Offset = int(c.Buf - s.base)
+			if s.endpoint.singly {
+				out.Offset = s.taken
+				last = !q.goesOn(index, c.Len)
+			} else {
+				if c.Buf >= s.base && c.Len > 0 {
+					out.Offset = int(c.Buf - s.base)
+				}
+				last = c.Flags&cgo.FlagMultiReceive != 0
 			}
-			last = c.Flags&cgo.FlagMultiReceive != 0 || s.endpoint.singly
 			out.Released = last
 		}
 	}
-	if out.Len > s.room {
+	if last && out.Len > s.room {
 		s.spilled(q, out, out.Len)
 	}
 	if c.Err == 0 {
@@ -299,10 +306,7 @@ func (q *CompletionQueue) finish(t *cgo.Turn, c *cgo.Completion, out *Completion
 		if out.Err == nil {
 			out.Err = q.failure(t, c, s)
 		}
-		if s.flags&MultiReceive != 0 && s.goesOn(q, c) {
-			last, s.torn = false, true
-		}
-		out.Released = last && (out.Released || !received && s.flags&MultiReceive != 0)
+		out.Released = out.Released || !received && s.flags&MultiReceive != 0
 	}
 	switch {
 	case !last:
@@ -402,6 +406,9 @@ func (q *CompletionQueue) reap(t *cgo.Turn, e *Endpoint, posts []Op, completions
 		if q.finish(t, &t.Completions[i], &completions[filled]) {
 			filled++
 		}
+	}
+	if len(q.unposted) > 0 {
+		q.postAgain()
 	}
 	return filled, fail("fi_cq_read", q.provider, int(code))
 }

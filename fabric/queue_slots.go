@@ -16,12 +16,15 @@ type slot struct {
 	// What a tagged receive is for, if the queue mismatches.
 	tag, ignore uint64
 	claimed     bool  // peeked at and claimed, waiting for the receive
-	torn        bool  // a message of it has failed, and others may still come
+	one         bool  // counted in several.ones
 	pinned      uint8 // buffers
 	flags       OpFlags
 	pinners     [2]runtime.Pinner // of pinnerRoom each
-	base        uintptr           // of the buffer of a multi-receive
 	room        int               // of a receive: what is longer does not fit
+	// Of a multi-receive: where its buffer is, how much of that messages have, and whose they are to be.
+	base  uintptr
+	taken int
+	peer  uint64
 	// fetched are the registrations of a message that may be fetched.
 	fetched fetched
 	// descriptor is that of its memory, or severalDescriptors.
@@ -66,7 +69,7 @@ func (q *CompletionQueue) unclaim(index uint32) {
 
 func (q *CompletionQueue) occupy(index uint32, e *Endpoint, op *Op) Token {
 	s := &q.table[index]
-	s.context, s.kind, s.flags, s.endpoint, s.busy, s.claimed, s.torn = op.Context, op.Kind, op.Flags, e, true, false, false
+	s.context, s.kind, s.flags, s.endpoint, s.busy, s.claimed = op.Context, op.Kind, op.Flags, e, true, false
 	s.descriptor = op.Descriptor
 	if q.mismatches {
 		s.tag, s.ignore = op.Tag, op.Ignore
@@ -75,7 +78,11 @@ func (q *CompletionQueue) occupy(index uint32, e *Endpoint, op *Op) Token {
 		q.describe(index, op)
 	}
 	if op.Flags&MultiReceive != 0 {
-		s.base = address(op.Buf)
+		s.base, s.taken = address(op.Buf), 0
+	}
+	if e.counts(op) {
+		s.one = true
+		e.several.ones++
 	}
 	if !op.Fixed {
 		s.pin(op)
@@ -165,6 +172,10 @@ func (q *CompletionQueue) retire(index uint32) {
 	s := &q.table[index]
 	s.unpin()
 	s.fetched.forget()
+	if s.one {
+		s.one = false
+		s.endpoint.several.ones--
+	}
 	s.busy, s.claimed, s.endpoint = false, false, nil
 	if s.trigger != nil {
 		s.trigger.awaited.Add(-1)

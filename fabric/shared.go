@@ -148,7 +148,8 @@ func (d *Domain) OpenSharedReceive(i *Info, q *CompletionQueue) (*SharedReceive,
 	c.endpoint.receive, c.endpoint.turn = q, turn
 	c.endpoint.wakes(q.wakeWaiters)
 	c.endpoint.singly = singly(i)
-	if spills(i) {
+	c.endpoint.spillsEmpty = spillsEmpty(i)
+	if spills(i) || c.endpoint.spillsEmpty {
 		c.endpoint.spill = scratch.take()
 	}
 	if core(d.provider) == "sockets" {

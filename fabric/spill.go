@@ -14,7 +14,8 @@ import (
 // from that sender, or end the process. sockets reads what did not fit, and throws it away; if the
 // sender ends meanwhile, it goes on to do so with as much of what comes from others. So receives
 // there have one more buffer, behind those of the program, which has room for everything, and weft
-// finds by the length what did not fit.
+// finds by the length what did not fit. tcp of 2.x takes a receive without a buffer for the end of the
+// connection, and says so of it or nothing at all: those have that buffer only.
 
 // spillVectors is how many buffers a receive has with such a provider, the one for what does not
 // fit included.
@@ -43,7 +44,10 @@ func spills(i *Info) bool {
 	return onlyLengthTells(p) && (core(p) == "efa" || i.MemoryMode()&LocalRegistration == 0)
 }
 
-// onlyLengthTells says of a provider that its endpoints may spill, so that queues need the length.
+// spillsEmpty says of endpoints that receives of theirs need it that have no other.
+func spillsEmpty(i *Info) bool { return i.Provider() == "tcp" && !olderThanTwo }
+
+// onlyLengthTells says of a provider that its endpoints may spill.
 func onlyLengthTells(provider string) bool {
 	return provider == "shm" || provider == "net" || core(provider) == "sockets" || core(provider) == "efa" || strings.HasSuffix(provider, ";ofi_rxm")
 }
@@ -57,27 +61,10 @@ func receiveVectors(i *Info) uint64 {
 }
 
 // spilling says that an operation is a receive with a buffer more. A peek has none,
-// and a buffer for several messages can have none: it must be long enough.
+// and a buffer that libfabric takes several messages into can have none: it must be long enough.
 func (e *Endpoint) spilling(op *Op) bool {
 	return e.spill != nil && kinds[op.Kind].receive && op.Flags&(Peek|Discard) == 0 &&
-		(op.Flags&MultiReceive == 0 || e.singly)
-}
-
-// singly says of endpoints that a buffer for several messages gets one. shm, and ofi_rxm and efa of
-// libfabric since some version after 1.17, take the length of each from what is left, also that of
-// one which is longer: what is left is nearly 2^64 then, and whatever comes is written behind the
-// buffer, before anybody can hear of it. sockets leaves a buffer posted in which a message did not
-// fit: it has no room, and swallows all that comes, though it was given back; and the error of it
-// can be read before the messages that fitted.
-func singly(i *Info) bool {
-	v := LibraryVersion()
-	switch core(i.Provider()) {
-	case "shm", "sockets":
-		return true
-	case "efa":
-		return v.Major > 1 || v.Minor > 17
-	}
-	return fetchesOverConnections(i.Provider()) && !olderThanTwo
+		(op.Flags&MultiReceive == 0 || e.singly) && (!e.spillsEmpty || op.length() == 0)
 }
 
 // tooManyBuffers says why a receive leaves no room for one buffer more, or nothing.

@@ -106,7 +106,7 @@ func (e *Endpoint) stage(op *Op, c *cgo.Op, x *cgo.Extra) bool {
 			}
 			var token Token
 			index, token = q.take(e, op)
-			q.table[index].room = room
+			q.table[index].room, q.table[index].peer = room, c.Peer
 			c.Slot, c.Token = q.slots.Address(int(index)), uint64(token)
 		}
 		if e.forgetsReads && op.Kind == OpRead {

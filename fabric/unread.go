@@ -117,6 +117,7 @@ func (q *CompletionQueue) keep(c *cgo.Completion, ending *Endpoint, closes bool)
 	if !q.finish(q.reader, c, &out) || own && closes {
 		return
 	}
+	defer q.postAgain()
 	if own && errors.Is(out.Err, ErrUnreachable) {
 		// It was not the peer that ended the connection.
 		out.Err = &Error{Op: out.Kind.String(), Provider: q.provider, Errno: Errno(syscall.ECANCELED), Detail: "the connection was ended amid it"}

@@ -35,7 +35,6 @@ var version2 = fabric.Version{Major: 2}
 // 2.1. docs/PROVIDERS.md says more about each.
 var known = map[string][]Deviation{
 	"sockets": {
-		{Case: "multi-recv/many in one", Reason: "a buffer in which a message did not fit swallows all that comes later, so that weft has each take one message", Says: []string{"buffers for 200 messages"}},
 		{Case: "mr/several buffers/second", Reason: "peers reach the first buffer of a registration only", Says: []string{"Permission denied"}},
 	},
 	"tcp": {
@@ -46,9 +45,7 @@ var known = map[string][]Deviation{
 	},
 	// What "tcp" stands for before 2.0; afterwards there are both.
 	"tcp;ofi_rxm": {
-		{Case: "multi-recv/many in one", From: version2, Reason: "a message that is longer than what is left is written beyond the buffer, so that weft has each take one message", Says: []string{"buffers for 200 messages"}},
 		{Case: "cntr/failed operation", Reason: "failures are not counted", Says: []string{"the wait does not end"}},
-		{Case: "multi-recv/minimum", From: version2, Reason: "fi_getopt does not look at what was set", Says: []string{"and not 1234"}},
 	},
 	// In 1.17 alone; the tcp of 2.x was made of it.
 	"net": {
@@ -57,7 +54,6 @@ var known = map[string][]Deviation{
 		{Case: "cntr/remote *", Reason: "accesses of a peer to memory are not counted, though the provider says that it has FI_RMA_EVENT", Says: []string{"context deadline exceeded"}},
 	},
 	"efa": {
-		{Case: "multi-recv/many in one", From: version2, Reason: "a message that is longer than what is left is written beyond the buffer, so that weft has each take one message", Says: []string{"buffers for 200 messages"}},
 		{Case: "rma/memory modes/none", Before: version2, Reason: "a mode that the provider cannot work in is taken, and no access is answered", Says: []string{"no completion in"}},
 		{Case: "cntr/failed operation", Before: version2, Reason: "a write that the target must refuse is not answered", Says: []string{"no completion in"}},
 		{Case: "rma/refused with an error/*, write", Before: version2, Reason: "a write that the target must refuse is not answered", Says: []string{"no completion in"}},
@@ -70,10 +66,8 @@ var known = map[string][]Deviation{
 	"shm": {
 		{Case: "tagged/*", Before: version2, Reason: "a peek gives no completion when there is no message, and a truncation when there is one", Says: []string{"no completion in", "Truncation error, and not no such message"}},
 		{Case: "unexpected/[25]000 *", Before: version2, Reason: "senders get FI_EAGAIN for ever after 1024 messages that nobody has received", Says: []string{"no room after 1024 messages"}},
-		{Case: "multi-recv/many in one", Reason: "a message that is longer than what is left is written beyond the buffer, so that weft has each take one message", Says: []string{"buffers for 200 messages"}},
 		{Case: "mr/several buffers/second", Reason: "a write to the second buffer of a registration does not complete", Says: []string{"no completion in"}},
 		{Case: "cntr/failed operation", Reason: "an access that the target must refuse has no completion, and is not counted", Says: []string{"no completion in"}},
-		{Case: "multi-recv/minimum", From: version2, Reason: "fi_getopt does not look at what was set", Says: []string{"and not 1234"}},
 		{Case: "rma/refused without a trace/addresses/*", Before: version2, Reason: "with virtual addresses, a peer reaches memory that it must not: key, length and access are not looked at", Says: []string{"bytes of the target that are as they were", "bytes of one's own that are as they were"}},
 		{Case: "rma/refused with an error/*", Reason: "an access that the target must refuse has no completion, or one of success", Says: []string{"no completion in", "no error where one must be"}},
 	},
