@@ -848,11 +848,12 @@ type Slots struct {
 	count int
 }
 
-func (Slots) Trigger(int, Counter, uint64) {}
-func (Slots) Free()                        {}
-func (Slots) Address(int) uintptr          { return 0 }
-func (Slots) Cancel(Endpoint, int) Code    { return NoSystem }
-func NewSlots(int) (Slots, bool)           { return Slots{}, false }
+func (Slots) Trigger(int, Counter, uint64)                           {}
+func (Slots) Free()                                                  {}
+func (Slots) Address(int) uintptr                                    { return 0 }
+func (Slots) Cancel(Endpoint, int) Code                              { return NoSystem }
+func (Slots) CancelDirected(Endpoint, int, uint64, int) (bool, Code) { return false, NoSystem }
+func NewSlots(int) (Slots, bool)                                     { return Slots{}, false }
 
 type Turn struct {
 	Ops         []Op

@@ -6,6 +6,8 @@ package cgo
 #cgo noescape weft_take_turn
 #cgo nocallback weft_take_turn
 #cgo noescape weft_cancel
+#cgo noescape weft_cancel_directed
+#include "directed.h"
 #include "pause.h"
 #include "shim.h"
 */
@@ -68,6 +70,17 @@ func (s Slots) Address(index int) uintptr {
 // Implements: int fi_cancel(fid_t fid, void *context)
 func (s Slots) Cancel(e Endpoint, index int) Code {
 	return codeOf(C.weft_cancel(e.p, unsafe.Add(s.base, uintptr(index)*C.sizeof_struct_weft_slot)))
+}
+
+// CancelDirected ends an untagged receive from a peer that uses the context, where fi_cancel of libfabric 2
+// ends the process; there are most such receives at most. gone says that nothing more is heard of
+// it. The code is NoSystem where the endpoint has its receives in another way.
+func (s Slots) CancelDirected(e Endpoint, index int, peer uint64, most int) (gone bool, code Code) {
+	n := C.weft_cancel_directed(e.p, C.uint64_t(peer), unsafe.Add(s.base, uintptr(index)*C.sizeof_struct_weft_slot), C.uint64_t(most))
+	if n >= 0 {
+		return n > 0, 0
+	}
+	return false, codeOf(n)
 }
 
 // Turn posts operations and reads completions in one crossing. It lives in C

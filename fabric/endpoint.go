@@ -39,6 +39,7 @@ type Endpoint struct {
 	takesAny   bool // all receives do, though the endpoint is opened with DirectedReceive
 	registered bool // what is not registered ends the process
 	singly     bool // libfabric gets receives for one message each
+	drains     bool // a message is discarded by being received
 	several    *several
 	// spillsEmpty: only receives without a buffer have one for what does not fit.
 	spillsEmpty bool
@@ -128,7 +129,7 @@ func (e *Endpoint) activate(send, receive *CompletionQueue, room sharedRoom) err
 	e.wakes(first.wakeWaiters)
 	e.undirected = undirected(e.domain.info)
 	e.registered = registered(e.Info())
-	e.singly = singly(e.Info())
+	e.singly, e.drains = singly(e.Info()), drains(e.Info())
 	e.confirmsEarly = confirmsEarly(e.Info())
 	e.forgetsReads = forgetsReads(e.Info())
 	if err := e.fetching.begin(e); err != nil {

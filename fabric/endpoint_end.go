@@ -35,6 +35,9 @@ func (e *Endpoint) Cancel(token Token) error {
 	if s == nil || s.claimed || s.endpoint != e && s.endpoint.connection.of != e {
 		return nil
 	}
+	if s.kind == OpReceive && s.peer != uint64(AddressAny) && losesDirected(e.provider) {
+		return q.cancelDirected(e, index)
+	}
 	code := q.slots.Cancel(e.raw, int(index))
 	if errors.Is(Errno(code), ErrNotFound) || errors.Is(Errno(code), ErrAgain) {
 		// The completion is on its way.

@@ -82,6 +82,11 @@ func (e *Endpoint) endSegments() {
 func (e *Endpoint) lose(index uint32, messages int) {
 	q := e.receive
 	s := &q.table[index]
+	if s.drained {
+		q.kept = append(q.kept, Completion{Context: s.context, Kind: s.kind, Source: AddressAny})
+		q.giveLater(index)
+		return
+	}
 	for range messages {
 		q.kept = append(q.kept, Completion{
 			Context: s.context, Kind: s.kind, Source: AddressAny, Released: s.flags&MultiReceive != 0,

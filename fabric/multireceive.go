@@ -1,10 +1,6 @@
 package fabric
 
-import (
-	"syscall"
-
-	"github.com/weft-go/weft/cgo"
-)
+import "github.com/weft-go/weft/cgo"
 
 // Buffers for several messages go wrong in libfabric, where one does not fit. shm, and ofi_rxm and
 // efa of some version after 1.17, take the length of each from what is left, also that of
@@ -61,53 +57,6 @@ func (q *CompletionQueue) goesOn(index uint32, length uint64) bool {
 	}
 	s.taken += int(length)
 	s.room = int(left)
-	q.unposted = append(q.unposted, index)
+	q.unposted = append(q.unposted, s.token(index))
 	return true
-}
-
-// postAgain posts what is left of buffers. The caller has put away what it read, which is before what
-// may come of this. A buffer that is refused is given back without a message.
-func (q *CompletionQueue) postAgain() {
-	for _, index := range q.unposted {
-		s := &q.table[index]
-		e := s.endpoint
-		c, x := &e.turn.Ops[0], &e.turn.Extras[0]
-		*c = cgo.Op{
-			Kind: kinds[OpReceive].code, Peer: s.peer, Buf: s.base + uintptr(s.taken), Len: uint64(s.room),
-			Slot: q.slots.Address(int(index)), Token: uint64(s.generation)<<32 | uint64(index), Extra: x,
-		}
-		x.Flags, x.Data, x.Vectors, x.Remotes = uint64(s.flags&^MultiReceive), 0, 0, 0
-		if e.domain.descriptors.translate(&c.Descriptor, s.descriptor) != descriptorOpen {
-			q.giveBack(index, 0)
-			continue
-		}
-		s.room = e.addSpill(c, x)
-		if e.fetching.on && !e.fetching.describe(e, &anyReceive, c, x, s) {
-			q.giveBack(index, 0)
-			continue
-		}
-		// With nothing to read, it posts and does no more.
-		e.turn.Take(1, 0, 0, 0)
-		switch {
-		case c.Result > 0:
-			e.lose(index, int(c.Result))
-		case c.Result < 0:
-			q.giveBack(index, Errno(-c.Result))
-		}
-	}
-	q.unposted = q.unposted[:0]
-}
-
-// anyReceive stands for the operation that a buffer was posted with.
-var anyReceive = Op{Kind: OpReceive}
-
-// giveBack ends a buffer that libfabric does not have.
-func (q *CompletionQueue) giveBack(index uint32, why Errno) {
-	s := &q.table[index]
-	out := Completion{Context: s.context, Kind: s.kind, Source: AddressAny, Released: true}
-	if why != 0 && why != Errno(syscall.EAGAIN) {
-		out.Err = &Error{Op: s.kind.String(), Provider: q.provider, Errno: why, gone: saysGone(q.provider, why)}
-	}
-	q.kept = append(q.kept, out)
-	q.give(index)
 }

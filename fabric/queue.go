@@ -32,6 +32,10 @@ type CompletionQueue struct {
 	// the message that a receive is for.
 	mismatches bool
 
+	// unmarked: efa of 1.17 gives the immediate of a message that came before its receive, and does
+	// not say that it has one.
+	unmarked bool
+
 	slots  cgo.Slots
 	reader *cgo.Turn // for reading without an endpoint
 	// format is what was asked for, and entries the format in libfabric.
@@ -54,8 +58,8 @@ type CompletionQueue struct {
 	noMessage [OpReceive + 1]*Error
 	// kept are completions that libfabric will not give, or has given already.
 	kept []Completion
-	// unposted are buffers for several messages of which libfabric is to get what is left.
-	unposted []uint32
+	// unposted are tokens of receives that libfabric is to get again (repost.go).
+	unposted []uint64
 	// unread are the contexts of receives for what an endpoint has left when it is
 	// closed, if one was.
 	unread cgo.Slots
@@ -126,6 +130,7 @@ func (d *Domain) OpenCompletionQueueConfig(c CompletionQueueConfig) (*Completion
 	}
 	q.raw, q.slots = raw, slots
 	q.mismatches = core(d.provider) == "shm" && LibraryVersion().Major < 2 && q.format == CompletionTagged
+	q.unmarked = core(d.provider) == "efa" && olderThanTwo
 	q.table = make([]slot, actual+rest)
 	for i := range q.table {
 		q.table[i].generation = firstGeneration
@@ -186,7 +191,7 @@ func (q *CompletionQueue) TryWait() (bool, error) {
 	if err := q.blocks("fi_trywait", &q.handle); err != nil {
 		return false, err
 	}
-	if q.naps.Load() || len(q.kept) > 0 {
+	if q.naps.Load() || len(q.kept) > 0 || len(q.unposted) > 0 {
 		return false, nil
 	}
 	return mayBlock(q.provider, q.domain.fabric.raw.TryWait(q.raw))
@@ -261,6 +266,9 @@ func (q *CompletionQueue) finish(t *cgo.Turn, c *cgo.Completion, out *Completion
 		q.stray++
 		return false
 	}
+	if s.drained && q.found(index, c) {
+		return false
+	}
 	out.Context, out.Kind = s.context, s.kind
 	last := true
 	received := c.Err == 0 || c.Err == errnoUnknownSource
@@ -280,7 +288,7 @@ func (q *CompletionQueue) finish(t *cgo.Turn, c *cgo.Completion, out *Completion
 				}
 			}
 		}
-		if c.Flags&cgo.FlagImmediate != 0 {
+		if c.Flags&cgo.FlagImmediate != 0 || q.unmarked && c.Data != 0 {
 			out.HasImmediate, out.Immediate = true, c.Data
 		}
 		if s.flags&MultiReceive != 0 {
@@ -307,6 +315,9 @@ func (q *CompletionQueue) finish(t *cgo.Turn, c *cgo.Completion, out *Completion
 			out.Err = q.failure(t, c, s)
 		}
 		out.Released = out.Released || !received && s.flags&MultiReceive != 0
+	}
+	if s.drained && s.flags&Peek == 0 {
+		s.discarded(out, Errno(c.Err))
 	}
 	switch {
 	case !last:
@@ -377,6 +388,9 @@ func (q *CompletionQueue) reap(t *cgo.Turn, e *Endpoint, posts []Op, completions
 	filled := 0
 	if len(q.kept) > 0 {
 		filled = q.takeKept(completions)
+		spins, waitMS = 0, 0
+	}
+	if len(q.unposted) > 0 {
 		spins, waitMS = 0, 0
 	}
 	room := min(len(completions)-filled, len(t.Completions))

@@ -13,10 +13,11 @@ type slot struct {
 	kind       OpKind
 	busy       bool
 	trigger    *Counter // that an operation of PostWhen has waited for
-	// What a tagged receive is for, if the queue mismatches.
+	// What a tagged receive is for, if the queue mismatches or it is drained.
 	tag, ignore uint64
 	claimed     bool  // peeked at and claimed, waiting for the receive
 	one         bool  // counted in several.ones
+	drained     bool  // the message is discarded by being received
 	pinned      uint8 // buffers
 	flags       OpFlags
 	pinners     [2]runtime.Pinner // of pinnerRoom each
@@ -69,7 +70,7 @@ func (q *CompletionQueue) unclaim(index uint32) {
 
 func (q *CompletionQueue) occupy(index uint32, e *Endpoint, op *Op) Token {
 	s := &q.table[index]
-	s.context, s.kind, s.flags, s.endpoint, s.busy, s.claimed = op.Context, op.Kind, op.Flags, e, true, false
+	s.context, s.kind, s.flags, s.endpoint, s.busy, s.claimed, s.drained = op.Context, op.Kind, op.Flags, e, true, false, false
 	s.descriptor = op.Descriptor
 	if q.mismatches {
 		s.tag, s.ignore = op.Tag, op.Ignore
@@ -87,8 +88,11 @@ func (q *CompletionQueue) occupy(index uint32, e *Endpoint, op *Op) Token {
 	if !op.Fixed {
 		s.pin(op)
 	}
-	return Token(uint64(s.generation)<<32 | uint64(index))
+	return Token(s.token(index))
 }
+
+// token names the operation that has the slot.
+func (s *slot) token(index uint32) uint64 { return uint64(s.generation)<<32 | uint64(index) }
 
 // pin keeps the memory of an operation in place until its completion.
 func (s *slot) pin(op *Op) {

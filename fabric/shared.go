@@ -147,7 +147,7 @@ func (d *Domain) OpenSharedReceive(i *Info, q *CompletionQueue) (*SharedReceive,
 	c.endpoint.adopt(&q.handle)
 	c.endpoint.receive, c.endpoint.turn = q, turn
 	c.endpoint.wakes(q.wakeWaiters)
-	c.endpoint.singly = singly(i)
+	c.endpoint.singly, c.endpoint.drains = singly(i), drains(i)
 	c.endpoint.spillsEmpty = spillsEmpty(i)
 	if spills(i) || c.endpoint.spillsEmpty {
 		c.endpoint.spill = scratch.take()

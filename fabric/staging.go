@@ -64,10 +64,14 @@ func (e *Endpoint) stage(op *Op, c *cgo.Op, x *cgo.Extra) bool {
 	}
 	c.Buf, c.Len = address(op.Buf), uint64(len(op.Buf))
 	state := e.domain.descriptors.translate(&c.Descriptor, op.ownDescriptor())
+	drained := false
 	if !plain || spills {
 		state = max(state, e.domain.extend(op, c, x))
 		if e.singly {
 			x.Flags &^= uint64(MultiReceive)
+		}
+		if drained = e.discards(op); drained {
+			x.Flags = x.Flags&^uint64(Discard) | uint64(Claim)
 		}
 		if x.Remotes > 0 && op.Flags&^Immediate == 0 {
 			// Only the form with a message takes them, and it takes no defaults.
@@ -76,6 +80,9 @@ func (e *Endpoint) stage(op *Op, c *cgo.Op, x *cgo.Extra) bool {
 	}
 	if state != descriptorOpen {
 		return state == descriptorUnknown
+	}
+	if drained && op.Flags&Peek == 0 {
+		e.addSpill(c, x)
 	}
 	if e.confirmsEarly && !kind.receive {
 		e.withhold(op, c, x)
@@ -98,7 +105,7 @@ func (e *Endpoint) stage(op *Op, c *cgo.Op, x *cgo.Extra) bool {
 			if index, ok = q.claim(e, op); !ok {
 				return true
 			}
-			q.table[index].room = room
+			q.table[index].room, q.table[index].peer = room, c.Peer
 			c.Slot, c.Token = q.slots.Address(int(index)), uint64(op.Claimed)
 		} else {
 			if len(q.free) == 0 {
@@ -108,6 +115,10 @@ func (e *Endpoint) stage(op *Op, c *cgo.Op, x *cgo.Extra) bool {
 			index, token = q.take(e, op)
 			q.table[index].room, q.table[index].peer = room, c.Peer
 			c.Slot, c.Token = q.slots.Address(int(index)), uint64(token)
+		}
+		if drained {
+			s := &q.table[index]
+			s.drained, s.tag, s.ignore = true, op.Tag, op.Ignore
 		}
 		if e.forgetsReads && op.Kind == OpRead {
 			e.describeRead(c, x, &q.table[index])
@@ -121,32 +132,47 @@ func (e *Endpoint) stage(op *Op, c *cgo.Op, x *cgo.Extra) bool {
 }
 
 // extend fills in what an operation has beyond a buffer, a peer and a tag, and says
-// how its descriptors stand.
+// how its descriptors stand. Empty pieces are left out, but for one if there is nothing else: ofi_rxm has
+// a message with such a last one fetched for ever.
 func (d *Domain) extend(op *Op, c *cgo.Op, x *cgo.Extra) (state descriptorState) {
 	c.Extra = x
 	x.Flags, x.Data = uint64(op.Flags), op.Immediate
 	x.RemoteAddress, x.RemoteKey = op.Remote.Address, op.Remote.Key
 	x.Remotes = 0
 	if kinds[op.Kind].remote {
-		x.Remotes = uint64(len(op.Remotes))
-		for i, r := range op.Remotes {
-			x.Remote[i] = cgo.RemoteVector{Address: r.Address, Len: r.Len, Key: r.Key}
+		for _, r := range op.Remotes {
+			if x.Remotes == 0 || r.Len > 0 {
+				n := x.Remotes
+				if n == 1 && x.Remote[0].Len == 0 {
+					n = 0
+				}
+				x.Remote[n] = cgo.RemoteVector{Address: r.Address, Len: r.Len, Key: r.Key}
+				x.Remotes = n + 1
+			}
 		}
 	}
-	x.Vectors = uint64(len(op.Vector))
+	x.Vectors = 0
 	for i, b := range op.Vector {
-		x.Vector[i] = cgo.Vector{Base: address(b), Len: uint64(len(b))}
-		x.Descriptor[i] = 0
-		if i < len(op.Descriptors) {
-			state = max(state, d.descriptors.translate(&x.Descriptor[i], op.Descriptors[i]))
+		if x.Vectors > 0 && len(b) == 0 {
+			continue
 		}
+		n := x.Vectors
+		if n == 1 && x.Vector[0].Len == 0 {
+			n = 0
+		}
+		x.Vector[n] = cgo.Vector{Base: address(b), Len: uint64(len(b))}
+		x.Descriptor[n] = 0
+		if i < len(op.Descriptors) {
+			state = max(state, d.descriptors.translate(&x.Descriptor[n], op.Descriptors[i]))
+		}
+		x.Vectors = n + 1
 	}
 	if a := op.Atomic; a != nil && kinds[op.Kind].atomic {
 		c.Len = uint64(a.values(op))
-		for i := range op.Vector {
+		for i := range x.Vectors {
 			x.Vector[i].Len /= uint64(a.Type.Size())
 		}
-		for i := range op.Remotes {
+		for i := range x.Remotes {
 			x.Remote[i].Len /= uint64(a.Type.Size())
 		}
 		x.Datatype, x.Atomic = a.Type.native(), a.Operation.native()
