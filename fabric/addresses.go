@@ -480,13 +480,20 @@ func (v *AddressVector) RemoveAll(peers []Address) error {
 func (v *AddressVector) keepsRemoved() bool { return core(v.provider) == "efa" }
 
 // removeInside removes peers in libfabric. Where that ends their connections, ofi_rxm of 2.x ends the
-// process if one has brought a part of a message: the peers stay then.
+// process if one has brought a part of a message: the peers stay then. It reads what there is as it ends
+// one, which may be a part of a message by another.
 func (v *AddressVector) removeInside(raw []uint64) cgo.Code {
 	if cleansUp && !olderThanTwo && fetchesOverConnections(v.provider) {
 		defer v.domain.excludeTurns()()
-		if cgo.AmidSegments() {
-			return 0
+		for i := range raw {
+			if cgo.AmidSegments() {
+				break
+			}
+			if code := v.raw.RemoveMany(raw[i : i+1]); code != 0 {
+				return code
+			}
 		}
+		return 0
 	}
 	return v.raw.RemoveMany(raw)
 }
