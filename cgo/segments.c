@@ -396,15 +396,18 @@ ssize_t weft_read_ends(struct fid_eq *eq, uint32_t *event, void *buf, size_t len
 		struct fi_eq_cm_entry entry;
 		char room[1024];
 	} next;
+	// Errors are read by this call, too, with a flag of libfabric's own: it reads one that is there
+	// until it gets it, and whoever looks for events does not.
+	const int for_event = !flags;
 	uint32_t kind;
 	ssize_t ret;
 
 	// Whoever does not ask what an event is gets it all the same.
 	if (!event)
 		event = &kind;
-	if (!(flags & FI_PEEK) && are_ends())
+	if (for_event && are_ends())
 		answered(eq, 0);
-	if (!(flags & FI_PEEK) && weft_amid_segments() && weft_segments_are_seen()) {
+	if (for_event && weft_amid_segments() && weft_segments_are_seen()) {
 		// Where there was nothing, what a second look finds would not have been looked at. Without
 		// such messages the events are left alone: looking each time had collectives of libfabric hang.
 		ret = read(eq, event, &next, sizeof next, FI_PEEK);
@@ -414,7 +417,7 @@ ssize_t weft_read_ends(struct fid_eq *eq, uint32_t *event, void *buf, size_t len
 			return -FI_EAGAIN;
 	}
 	ret = read(eq, event, buf, len, flags);
-	if (!(flags & FI_PEEK) && ret > 0 && *event == FI_CONNREQ && are_ends())
+	if (for_event && ret > 0 && *event == FI_CONNREQ && are_ends())
 		answered(eq, 1);
 	return ret;
 }

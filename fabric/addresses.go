@@ -191,6 +191,9 @@ func (v *AddressVector) insert(address []byte) (Address, error) {
 		}
 	}
 	if v.keepsLiving() {
+		if err := v.misnamed(plainName(address)); err != nil {
+			return AddressAny, err
+		}
 		if peer, ok, err := v.reinsert(address); ok || err != nil {
 			return peer, err
 		}
@@ -478,18 +481,6 @@ func (v *AddressVector) RemoveAll(peers []Address) error {
 // goes through the list, or fi_close, dies of SIGSEGV. A peer that is inserted
 // again has its old address.
 func (v *AddressVector) keepsRemoved() bool { return core(v.provider) == "efa" }
-
-// removeInside removes peers in libfabric. Where that ends their connections, ofi_rxm of 2.x ends the
-// process if one has brought a part of a message: the peers stay then.
-func (v *AddressVector) removeInside(raw []uint64) cgo.Code {
-	if cleansUp && !olderThanTwo && fetchesOverConnections(v.provider) {
-		defer v.domain.excludeTurns()()
-		if cgo.AmidSegments() {
-			return 0
-		}
-	}
-	return v.raw.RemoveMany(raw)
-}
 
 // Close closes the vector. ErrBusy says which endpoints and sets still use it.
 //

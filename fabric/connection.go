@@ -406,6 +406,8 @@ func (e *Endpoint) Peer() ([]byte, error) {
 // bytes. Not every provider lets one choose other than by the info's source: others
 // answer ErrNotSupported or ErrInvalid. With tcp, an endpoint whose address libfabric has refused has
 // none any more, not even that of the info: it can be given another, or closed, and Enable refuses it until
+// then. On shm, an endpoint that is given the name of one of this process that is closed has another, if it
+// was libfabric's own; or, of 1.x, cannot have to do with others of the process: EnableWith, or Insert, is EADDRINUSE
 // then.
 //
 // Implements: int fi_setname(...)

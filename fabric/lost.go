@@ -78,6 +78,25 @@ func (e *Endpoint) endSegments() {
 	}
 }
 
+// removeInside removes peers in libfabric. Where that ends their connections, ofi_rxm of 2.x ends the
+// process if one has brought a part of a message: the peers stay then. It reads what there is as it ends
+// one, which may be a part of a message by another.
+func (v *AddressVector) removeInside(raw []uint64) cgo.Code {
+	if cleansUp && !olderThanTwo && fetchesOverConnections(v.provider) {
+		defer v.domain.excludeTurns()()
+		for i := range raw {
+			if cgo.AmidSegments() {
+				break
+			}
+			if code := v.raw.RemoveMany(raw[i : i+1]); code != 0 {
+				return code
+			}
+		}
+		return 0
+	}
+	return v.raw.RemoveMany(raw)
+}
+
 // lose ends a receive that was just posted, and got a message whose sender is gone.
 func (e *Endpoint) lose(index uint32, messages int) {
 	q := e.receive

@@ -49,6 +49,7 @@ type neighbour struct {
 	retired bool // closed for the program
 	stayed  bool // and open inside then
 	done    bool // and nothing was on its way to anybody
+	named   bool // as one of this process was that is closed
 	// pinned is what may still be written to then.
 	pinned []runtime.Pinner
 	// removals are those that have removed it, and so had all that it had sent them, and to which it
@@ -172,6 +173,39 @@ func (n *neighbours) isRetired(name string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.retired(name)
+}
+
+// hasEnded says whether an endpoint of this process had the name, and is closed.
+func (n *neighbours) hasEnded(name string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	_, ended := n.ended[name]
+	return ended
+}
+
+// anyIsIn says whether a vector has met any endpoint of this process.
+func (n *neighbours) anyIsIn(v *AddressVector) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for e := range n.all {
+		if v.hasMet(e.neighbour.name) {
+			return true
+		}
+	}
+	return false
+}
+
+// isMisnamed says whether an endpoint of a vector has the name of one that is closed, and another of
+// this process has the name of the peer.
+func (n *neighbours) isMisnamed(v *AddressVector, peer string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	named, local := false, false
+	for e := range n.all {
+		named = named || e.neighbour.named && e.neighbour.vector == v
+		local = local || e.neighbour.name == peer
+	}
+	return named && local
 }
 
 func (n *neighbours) retired(name string) bool {

@@ -158,6 +158,29 @@ func TestSegments(t *testing.T) {
 			require.NoError(t, to.e.Close())
 		})
 	}
+	// libfabric says that a peer is not there while another's message has not come as a whole.
+	for round := range 4 {
+		t.Run(fmt.Sprintf("nobody is there %d", round), func(t *testing.T) {
+			t.Cleanup(func() { nothingOpen(t) })
+			from, to := sides(t, strewInfo(t, "tcp"))
+			sendUnexpected(t, from, to, fabric.Op{Kind: fabric.OpTaggedSend, Tag: many, Buf: text})
+			f, d := partsOf(t, to.info)
+			gone := openStation(t, f, d, to.info)
+			nobody := to.insert(t, gone)
+			require.NoError(t, gone.e.Close())
+			for tag := range uint64(many) {
+				op := []fabric.Op{{Kind: fabric.OpTaggedSend, Peer: from.peer, Tag: tag, Buf: text[:len(text)-round]}}
+				from.turn(t, op)
+				if op[0].Result == fabric.Refused {
+					break
+				}
+			}
+			for range 200 {
+				to.turn(t, []fabric.Op{{Kind: fabric.OpTaggedSend, Peer: nobody, Tag: 1, Buf: text[:1]}})
+			}
+			arrive(t, from, to, fabric.Op{Kind: fabric.OpTaggedSend, Peer: from.peer, Tag: many + 1})
+		})
+	}
 	t.Log(cut)
 	require.Positive(t, cut[false])
 	require.Positive(t, cut[true])

@@ -7,7 +7,7 @@ import (
 	"github.com/weft-go/weft/cgo"
 )
 
-// shm of libfabric 2.x looks at each message that nobody has received once more
+// shm of libfabric 2.x, also within efa, looks at each message that nobody has received once more
 // when their endpoint is closed: it writes into the memory of whoever sent it, at a
 // place that is of something else there. If the sender is an endpoint of this process
 // that is closed already, the memory is gone, and the process dies of SIGSEGV. So
@@ -38,7 +38,7 @@ const (
 // for it moves what is under way here as well.
 func (e *Endpoint) receiveUnread() {
 	q := e.receive
-	if olderThanTwo || core(e.provider) != "shm" || q == nil || e.spill == nil || !q.roomForUnread() {
+	if olderThanTwo || !looksAtNeighbours(e.provider) || q == nil || e.spill == nil || !q.roomForUnread() {
 		return
 	}
 	defer e.spill.empty()

@@ -258,3 +258,41 @@ func TestInfosWithinHost(t *testing.T) {
 		})
 	})
 }
+
+// What nobody has received of peers of this process is looked at no more when they end together, each
+// of a domain of its own.
+func TestUnreadWithinHost(t *testing.T) {
+	onEFA(t, func(t *testing.T) {
+		if !withinHost(t, "unread", "^TestUnreadWithinHost$") {
+			return
+		}
+		for round := range 8 {
+			info := strewInfo(t, "efa")
+			var all []*station
+			for range 4 {
+				f, d := partsOf(t, info)
+				all = append(all, openStation(t, f, d, info))
+			}
+			for i, s := range all {
+				other := all[(i+1)%len(all)]
+				s.peer = s.insert(t, other)
+				arrive(t, s, other, fabric.Op{Kind: fabric.OpTaggedSend, Peer: s.peer, Tag: 1 << 20})
+			}
+			for range 40 {
+				for _, s := range all {
+					for _, size := range []int{100, 16_000, 60_000, 130_000} {
+						s.turn(t, []fabric.Op{{Kind: fabric.OpTaggedSend, Peer: s.peer, Tag: 1, Buf: make([]byte, size)}})
+					}
+				}
+			}
+			for i := range all {
+				s := all[(i+round)%len(all)]
+				require.NoError(t, s.e.Close())
+				require.NoError(t, s.q.Close())
+				require.NoError(t, s.v.Close())
+				require.NoError(t, s.events.Close())
+				require.NoError(t, s.domain.Close())
+			}
+		}
+	})
+}
