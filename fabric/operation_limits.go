@@ -101,8 +101,17 @@ func (e *Endpoint) incapable(op *Op) string {
 		return "a MultiReceive of tagged messages takes an info with TaggedMultiReceiveBuffers"
 	case op.Kind == OpReceive && op.Flags&(Peek|Claim|Discard) != 0 && !peeksWithoutTag(e.provider):
 		return "a message without a tag would be received, and not only be looked at"
+	case op.Flags&(Peek|Claim|Discard) != 0 && peeksAreReceives(e.provider):
+		return "shm before libfabric 2.0 takes a peek for a receive, and loses the message"
 	}
 	return ""
+}
+
+// peeksAreReceives says that a provider takes a peek for a receive, of tagged messages too, as
+// shm of libfabric 1.x does: the message is lost, and one of more than 4096 bytes has the call
+// never return. A peek that finds nothing takes the next message.
+func peeksAreReceives(provider string) bool {
+	return core(provider) == "shm" && LibraryVersion().Major < 2
 }
 
 // peeksWithoutTag says that a provider does not take a peek of an untagged message for a
