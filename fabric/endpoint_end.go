@@ -91,6 +91,7 @@ func (e *Endpoint) closeItself() error {
 		}
 		e.disconnect()
 		e.endArrivals()
+		e.endClaimed()
 		e.endReads(true)
 		e.endSegments()
 		if err := fail("fi_close of endpoint", e.provider, int(e.closeRaw())); err != nil {

@@ -12,9 +12,17 @@ func (e *Endpoint) noAddress() error {
 	if _, code := e.raw.Name(); code == 0 {
 		return nil
 	}
-	detail := "libfabric cannot bind the address " + e.Info().SourceName() + ": the endpoint has none, and needs one of an interface (SetName)"
 	if e.refusedName != "" {
-		detail = "SetName was refused " + e.refusedName + ": the endpoint has no address any more, and needs another"
+		return noNameAnyMore("fi_enable", e.provider, e.refusedName)
 	}
+	detail := "libfabric cannot bind the address " + e.Info().SourceName() + ": the endpoint has none, and needs one of an interface (SetName)"
 	return &Error{Op: "fi_enable", Provider: e.provider, Errno: Errno(syscall.EADDRNOTAVAIL), Detail: detail}
+}
+
+// noNameAnyMore says what has become of an endpoint that SetName was refused a name for.
+func noNameAnyMore(op, provider, name string) error {
+	return &Error{
+		Op: op, Provider: provider, Errno: Errno(syscall.EADDRNOTAVAIL),
+		Detail: "SetName was refused " + name + ": the endpoint has no address any more, and needs another",
+	}
 }

@@ -1,6 +1,7 @@
 package fabric_test
 
 import (
+	"encoding/binary"
 	"net"
 	"strings"
 	"syscall"
@@ -73,5 +74,62 @@ func TestEnableWhereAnotherListens(t *testing.T) {
 		require.NoError(t, second.Close())
 		require.NoError(t, q.Close())
 		require.NoError(t, v.Close())
+	})
+}
+
+// A passive endpoint that was refused its address has none either: Listen says which one it was, binds
+// nothing, and works when the endpoint has got another.
+func TestListenWithoutAddress(t *testing.T) {
+	eachConnected(t, func(t *testing.T, x *exchangeOffice) {
+		for _, again := range []bool{false, true} {
+			p, err := x.fabric.OpenPassiveEndpoint(x.info)
+			require.NoError(t, err)
+			require.ErrorIs(t, p.SetName(ipv4(9, 9, 9, 9)), syscall.EADDRNOTAVAIL)
+			err = p.Listen(x.events)
+			require.ErrorIs(t, err, syscall.EADDRNOTAVAIL)
+			require.ErrorContains(t, err, "SetName was refused 9.9.9.9")
+			_, err = p.Name()
+			require.ErrorIs(t, err, fabric.ErrInvalid, "it does not listen")
+			if again {
+				require.NoError(t, p.SetName(ipv4(127, 0, 0, 1)))
+				require.NoError(t, p.Listen(x.events))
+				address, err := p.Name()
+				require.NoError(t, err)
+				a := x.caller(t)
+				require.NoError(t, a.e.Connect(address, nil))
+				require.NoError(t, x.request(t).Reject(nil))
+			}
+			require.NoError(t, p.Close())
+		}
+	})
+}
+
+// What libfabric has not let listen does not listen, and is not said to.
+func TestListenWhereAnotherListens(t *testing.T) {
+	eachConnected(t, func(t *testing.T, x *exchangeOffice) {
+		free, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		address := ipv4(127, 0, 0, 1)
+		binary.BigEndian.PutUint16(address[2:], uint16(free.Addr().(*net.TCPAddr).Port))
+		require.NoError(t, free.Close())
+		var both [2]*fabric.PassiveEndpoint
+		for i := range both {
+			both[i], err = x.fabric.OpenPassiveEndpoint(x.info)
+			require.NoError(t, err)
+			defer func() { require.NoError(t, both[i].Close()) }()
+			if err := both[i].SetName(address); err != nil {
+				require.ErrorIs(t, err, syscall.EADDRINUSE, "sockets looks at once")
+				return
+			}
+		}
+		require.NoError(t, both[0].Listen(x.events))
+		require.ErrorIs(t, both[1].Listen(x.events), syscall.EADDRINUSE)
+		for range 2 {
+			_, err = both[1].Name()
+			require.ErrorContains(t, err, "does not listen")
+			for _, err := range []error{both[1].Listen(x.events), both[1].SetName(address), both[1].SetBacklog(1)} {
+				require.ErrorContains(t, err, "can only be closed")
+			}
+		}
 	})
 }

@@ -120,7 +120,7 @@ const (
 	MultiReceive OpFlags = OpFlags(cgo.FlagMultiReceive)
 	// Peek asks whether a message that matches has arrived, without receiving
 	// it: the completion has its length, or is ErrNoMessage, which may be the
-	// same value each time (FI_PEEK). For an OpReceive it is ErrNotSupported where the
+	// same value each time (FI_PEEK). It is ErrNotSupported with shm of libfabric 1.x, and for an OpReceive where the
 	// provider would receive the message.
 	Peek OpFlags = OpFlags(cgo.FlagPeek)
 	// Claim with Peek keeps the message for a receive with Claim and the token

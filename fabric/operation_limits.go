@@ -83,16 +83,22 @@ func (e *Endpoint) misflagged(op *Op) bool {
 	return op.Flags&^(kinds[op.Kind].flags|e.ownFlags) != 0
 }
 
-// incapable says which capability the flags of an operation need that the endpoint does not
+// incapable says which capability an operation or its flags need that the endpoint does not
 // have, or nothing. Providers take such an operation, and do it without: tcp lets one with a
 // fence overtake others, and sockets and shm keep the buffer of a tagged multi-receive for
-// good after its first message.
+// good after its first message. Reads, writes and atomic operations never complete on shm and
+// on tcp's own of libfabric 2.1, and hold up what comes after them.
 func (e *Endpoint) incapable(op *Op) string {
-	if op.Flags&(Fence|MultiReceive|Peek|Claim|Discard|ToMulticast) == 0 {
+	remote := kinds[op.Kind].atomic || op.Kind == OpRead || op.Kind == OpWrite || op.Kind == OpWriteInject
+	if !remote && op.Flags&(Fence|MultiReceive|Peek|Claim|Discard|ToMulticast) == 0 {
 		return ""
 	}
 	has := e.Info().Capabilities()
 	switch {
+	case kinds[op.Kind].atomic && has&Atomics == 0:
+		return "an atomic operation takes an info with Atomics"
+	case remote && !kinds[op.Kind].atomic && has&RemoteMemory == 0:
+		return "to read or to write a peer's memory takes an info with RemoteMemory"
 	case op.Flags&Fence != 0 && has&FencedOperations == 0:
 		return "a Fence takes an info with FencedOperations"
 	case op.Flags&ToMulticast != 0 && has&Multicast == 0:
@@ -101,8 +107,17 @@ func (e *Endpoint) incapable(op *Op) string {
 		return "a MultiReceive of tagged messages takes an info with TaggedMultiReceiveBuffers"
 	case op.Kind == OpReceive && op.Flags&(Peek|Claim|Discard) != 0 && !peeksWithoutTag(e.provider):
 		return "a message without a tag would be received, and not only be looked at"
+	case op.Flags&Peek != 0 && peeksAreReceives(e.provider):
+		return "shm before libfabric 2.0 takes a peek for a receive, and loses the message"
 	}
 	return ""
+}
+
+// peeksAreReceives says that a provider takes a peek for a receive, of tagged messages too, as
+// shm of libfabric 1.x does: the message is lost, and one of more than 4096 bytes has the call
+// never return. A peek that finds nothing takes the next message.
+func peeksAreReceives(provider string) bool {
+	return core(provider) == "shm" && LibraryVersion().Major < 2
 }
 
 // peeksWithoutTag says that a provider does not take a peek of an untagged message for a

@@ -20,6 +20,9 @@ type PassiveEndpoint struct {
 	// preparing guards events, which is nil until Listen.
 	preparing sync.Mutex
 	events    *EventQueue
+	// refusedName is what SetName was given last, if the provider did not take it.
+	refusedName string
+	failed      bool // libfabric has not let it listen
 
 	// waiting guards the requests that are not decided. It may be taken within
 	// the lock of the event queue.
@@ -87,10 +90,16 @@ func (p *PassiveEndpoint) SetName(address []byte) error {
 		if detail := wrongAddress(p.info, address); detail != "" {
 			return p.invalid(op, detail)
 		}
+		set := p.raw.SetName
 		if doubtsCallers(p.provider) {
-			return fail(op, p.provider, int(p.raw.SetNameDoubting(address)))
+			set = p.raw.SetNameDoubting
 		}
-		return fail(op, p.provider, int(p.raw.SetName(address)))
+		err := fail(op, p.provider, int(set(address)))
+		p.refusedName = ""
+		if err != nil {
+			p.refusedName = addressName(p.info.AddressFormat(), address)
+		}
+		return err
 	})
 }
 
@@ -102,7 +111,10 @@ func (p *PassiveEndpoint) prepare(op string, do func(op string) error) error {
 	defer p.leave()
 	p.preparing.Lock()
 	defer p.preparing.Unlock()
-	if p.events != nil {
+	switch {
+	case p.failed:
+		return p.invalid(op, "Listen has failed: the endpoint can only be closed")
+	case p.events != nil:
 		return p.invalid(op, "the endpoint listens already")
 	}
 	return do(op)
@@ -110,7 +122,9 @@ func (p *PassiveEndpoint) prepare(op string, do func(op string) error) error {
 
 // Listen lets peers connect. Their requests come out of the event queue, each as
 // a *ConnectionRequest. It can be called once; ErrInvalid after that, and for a queue
-// of another fabric. The queue cannot be closed before the endpoint.
+// of another fabric. EADDRNOTAVAIL says that SetName was refused an address, and that the
+// endpoint needs another; where libfabric cannot listen, the endpoint can only be closed.
+// The queue cannot be closed before the endpoint.
 //
 // Implements: int fi_pep_bind(...), fi_listen(...)
 func (p *PassiveEndpoint) Listen(q *EventQueue) error {
@@ -120,6 +134,9 @@ func (p *PassiveEndpoint) Listen(q *EventQueue) error {
 			return p.invalid(op, "it takes an event queue")
 		case q.fabric != p.fabric:
 			return p.invalid(op, "the event queue is of another fabric")
+		case p.refusedName != "":
+			// libfabric would say that an argument is invalid, or a descriptor bad.
+			return noNameAnyMore(op, p.provider, p.refusedName)
 		}
 		if err := q.enter(); err != nil {
 			return err
@@ -131,10 +148,13 @@ func (p *PassiveEndpoint) Listen(q *EventQueue) error {
 		p.adopt(&q.handle)
 		q.attach(p.raw.Identity(), p)
 		p.events = q
+		listen := p.raw.Listen
 		if doubtsCallers(p.provider) {
-			return fail(op, p.provider, int(p.raw.ListenDoubting()))
+			listen = p.raw.ListenDoubting
 		}
-		return fail(op, p.provider, int(p.raw.Listen()))
+		err := fail(op, p.provider, int(listen()))
+		p.failed = err != nil
+		return err
 	})
 }
 
@@ -149,10 +169,10 @@ func (p *PassiveEndpoint) Name() ([]byte, error) {
 	}
 	defer p.leave()
 	p.preparing.Lock()
-	listens := p.events != nil
+	listens := p.events != nil && !p.failed
 	p.preparing.Unlock()
 	if !listens {
-		return nil, p.invalid(op, "the endpoint does not listen yet")
+		return nil, p.invalid(op, "the endpoint does not listen")
 	}
 	name, code := p.raw.Name()
 	return name, fail(op, p.provider, int(code))

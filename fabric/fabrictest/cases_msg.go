@@ -93,7 +93,7 @@ func beforeConnected(t *trial) {
 	x := openOffice(t)
 	_, address := x.listen(t)
 	a := x.caller(t)
-	for _, kind := range []fabric.OpKind{fabric.OpSend, fabric.OpInject, fabric.OpTaggedSend, fabric.OpWriteInject} {
+	for _, kind := range []fabric.OpKind{fabric.OpSend, fabric.OpInject, fabric.OpTaggedSend} {
 		op := a.post(t, fabric.Op{Kind: kind, Buf: []byte{1}})
 		equal(t, fabric.Failed, op.Result, "%v", kind)
 		errorIs(t, op.Err, fabric.ErrInvalid, "%v", kind)

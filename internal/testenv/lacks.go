@@ -27,7 +27,7 @@ var lacks = map[string][]string{
 		"fi_ep_alias", "aliases", "an alias", "scalable endpoints", "contexts", "regions of endpoints", "counters of regions",
 		"shared address vectors", "fi_av_insertsvc", "fi_av_insertsym", "events of domains", "a wait descriptor",
 		"FI_DOUBLE_COMPLEX", "complex128", "types that Go does not have",
-		"failed reads", "errors of remote access", "peek", "FI_PEEK of messages without a tag", "Attach",
+		"failed reads", "errors of remote access", "peek", "FI_PEEK", "FI_PEEK of messages without a tag", "Attach",
 		"directed receives of what came before", // with libfabric 1.17
 		// Of peers that were killed.
 		"long messages back", "long messages to others", "killed in the middle",
