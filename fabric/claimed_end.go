@@ -17,6 +17,12 @@ func (e *Endpoint) endClaimed() {
 		return
 	}
 	e.gather(true)
+	// One that was to be discarded is claimed, too, until it is received (repost.go).
+	for _, token := range e.receive.unposted {
+		if _, s := e.receive.lookup(token); s != nil && s.endpoint == e && s.drained {
+			s.claimed = true
+		}
+	}
 	for i := range e.receive.table {
 		s := &e.receive.table[i]
 		if !s.busy || !s.claimed || s.endpoint != e {
@@ -37,7 +43,7 @@ func (e *Endpoint) endClaimed() {
 // claims says whether the endpoint has messages that are claimed, or is about to.
 func (e *Endpoint) claims() bool {
 	for i := range e.receive.table {
-		if s := &e.receive.table[i]; s.busy && s.endpoint == e && s.flags&(Peek|Claim|Discard) == Peek|Claim {
+		if s := &e.receive.table[i]; s.busy && s.endpoint == e && (s.drained || s.flags&(Peek|Claim|Discard) == Peek|Claim) {
 			return true
 		}
 	}
