@@ -94,7 +94,9 @@ func (e *Endpoint) closeItself() error {
 		e.endClaimed()
 		e.endReads(true)
 		e.endSegments()
-		if err := fail("fi_close of endpoint", e.provider, int(e.closeRaw())); err != nil {
+		closed := e.endReceives()
+		err := fail("fi_close of endpoint", e.provider, int(e.closeRaw()))
+		if closed(); err != nil {
 			return err
 		}
 		// Whatever fails from here on, it is not closed twice.
