@@ -5,9 +5,8 @@
 #include "counted.h"
 #include "endingqueues.h"
 #include "fetch.h"
-#include "mapped.h"
+#include "replacement.h"
 
-#include <arpa/inet.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <string.h>
@@ -56,12 +55,6 @@ struct message {
 	size_t length;
 	int ended;
 	struct message *next;
-};
-
-union address {
-	struct sockaddr any;
-	struct sockaddr_in v4;
-	struct sockaddr_in6 v6;
 };
 
 static struct weft_bringing *connections;
@@ -242,68 +235,15 @@ static int last(const struct fid_cq *cq, struct fi_cq_data_entry *e)
 	return m != NULL;
 }
 
-// What ofi_rxm says when it connects (union rxm_cm_data).
-struct request {
-	uint8_t version, endianness, packets, operations;
-	uint16_t port; // where the peer listens
-	uint8_t flow_control, none;
-	uint32_t most_at_once, buffers;
-	uint64_t number; // the process in the upper half
-};
-
-// same_host says whether two addresses are of one host.
-static int same_host(const union address *a, const union address *b)
-{
-	if (a->any.sa_family != b->any.sa_family)
-		return 0;
-	return a->any.sa_family == AF_INET6 ?
-		       !memcmp(&a->v6.sin6_addr, &b->v6.sin6_addr, sizeof a->v6.sin6_addr) :
-		       a->v4.sin_addr.s_addr == b->v4.sin_addr.s_addr;
-}
-
-// is_of says whether a request is of the peer of a connection that is there, and of another process than
-// that was: ofi_rxm looks for the address in what it has of the peer, and closes the connection. While
-// it connects itself, one of two requests is refused, and no connection is closed that brings something.
-static int is_of(const struct weft_looks *l, const struct weft_bringing *b,
-		 const union address *from, const struct request *r)
-{
-	// What ofi_rxm has of the connection (struct rxm_conn): its state and the peer are before the
-	// endpoint; the peer's process is behind that, in the upper half.
-	enum { idle, connecting, accepting, connected };
-	const struct fid_ep *of[8];
-	uint64_t process;
-	uint32_t state;
-	// And of the peer (struct util_peer_addr): the address is at the end.
-	struct {
-		uint64_t before[4];
-		union address at;
-	} peer;
-	size_t i;
-
-	if (!weft_look(l, b->own->context, (void *)of, sizeof of))
-		return 0;
-	for (i = 2; of[i] != b->given;)
-		if (++i + 2 >= sizeof of / sizeof *of)
-			return 0;
-	state = (uint32_t)(uintptr_t)of[i - 2];
-	if (state != accepting && state != connected)
-		return 0;
-	process = (uintptr_t)of[i + 2] >> 32;
-	if (process && process == r->number >> 32)
-		return 0;
-	return weft_look(l, of[i - 1], &peer, sizeof peer) && same_host(&peer.at, from) &&
-	       peer.at.v4.sin_port == htons(r->port);
-}
-
 // replaced returns the connection that ofi_rxm closes for a request of that queue, if it has brought a
 // part of a message.
 static struct weft_bringing *replaced(const struct fid_eq *eq, const struct fi_eq_cm_entry *entry,
 				      size_t length)
 {
-	const struct request *r = (const struct request *)entry->data;
+	const struct weft_request *r = (const struct weft_request *)entry->data;
 	struct weft_looks looks;
 	struct message *m;
-	union address from;
+	union weft_host from;
 
 	if (length < sizeof *entry + sizeof *r || !entry->info || !entry->info->dest_addr ||
 	    entry->info->dest_addrlen < sizeof from.v4 || weft_begin_looks(&looks))
@@ -311,7 +251,7 @@ static struct weft_bringing *replaced(const struct fid_eq *eq, const struct fi_e
 	memset(&from, 0, sizeof from);
 	memcpy(&from, entry->info->dest_addr,
 	       entry->info->dest_addrlen < sizeof from ? entry->info->dest_addrlen : sizeof from);
-	for (m = messages; m && !(m->by->events == eq && is_of(&looks, m->by, &from, r));)
+	for (m = messages; m && !(m->by->events == eq && weft_asks_again(&looks, m->by, &from, r));)
 		m = m->next;
 	weft_end_looks(&looks);
 	return m ? m->by : NULL;
