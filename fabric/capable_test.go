@@ -17,8 +17,11 @@ func TestOperationsTakeTheirCapability(t *testing.T) {
 		require.True(t, lacks(fabric.RemoteMemory|fabric.Atomics))
 		sum := &fabric.Atomic{Type: fabric.Uint64, Operation: fabric.Sum, Result: make([]byte, 8)}
 		posts := []fabric.Op{
-			{Kind: fabric.OpRead}, {Kind: fabric.OpWrite}, {Kind: fabric.OpWriteInject},
-			{Kind: fabric.OpAtomic, Atomic: &fabric.Atomic{Type: fabric.Uint64, Operation: fabric.Sum}}, {Kind: fabric.OpFetch, Atomic: sum},
+			{Kind: fabric.OpRead},
+			{Kind: fabric.OpWrite},
+			{Kind: fabric.OpWriteInject},
+			{Kind: fabric.OpAtomic, Atomic: &fabric.Atomic{Type: fabric.Uint64, Operation: fabric.Sum}},
+			{Kind: fabric.OpFetch, Atomic: sum},
 		}
 		for i := range posts {
 			posts[i].Peer, posts[i].Buf = a.peer, make([]byte, 8)

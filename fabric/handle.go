@@ -95,6 +95,15 @@ func (h *handle) enter() error {
 	return nil
 }
 
+// tryEnter is enter that does not wait for a Close, and says whether it has entered.
+func (h *handle) tryEnter() bool {
+	if h.users.Add(1)&(closedBit|closingBit) != 0 {
+		h.users.Add(-1)
+		return false
+	}
+	return true
+}
+
 func (h *handle) leave() { h.users.Add(-1) }
 
 // closed says whether Close has ended it.

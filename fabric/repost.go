@@ -48,10 +48,19 @@ func (q *CompletionQueue) postAgain() {
 	waiting := q.unposted[:0]
 	for _, token := range q.unposted {
 		index, s := q.lookup(token)
-		if s == nil || s.endpoint.closing() {
-			continue // it ends with its endpoint
+		if s == nil || s.endpoint.closed() {
+			continue
 		}
 		e := s.endpoint
+		// Whoever reads the queue alone is not in its endpoints.
+		if !e.tryEnter() {
+			if s.drained {
+				waiting = append(waiting, token)
+			} else {
+				q.giveBack(index, 0)
+			}
+			continue
+		}
 		c, x := &e.turn.Ops[0], &e.turn.Extras[0]
 		*c = cgo.Op{
 			Kind: kinds[s.kind].code, Peer: s.peer, Tag: s.tag, Ignore: s.ignore,
@@ -67,6 +76,7 @@ func (q *CompletionQueue) postAgain() {
 		if again {
 			waiting = append(waiting, token)
 		}
+		e.leave()
 	}
 	q.unposted = waiting
 }
