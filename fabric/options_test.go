@@ -128,7 +128,7 @@ func optionsOf(provider string, older bool) map[string]string {
 			"FI_OPT_MIN_MULTI_RECV": "read, set", "FI_OPT_BUFFERED_MIN": "read, set", "FI_OPT_BUFFERED_LIMIT": "read, set",
 		}
 	case provider == "shm" && !older:
-		return map[string]string{"FI_OPT_MIN_MULTI_RECV": "read, ignored", "FI_OPT_CUDA_API_PERMITTED": "known"}
+		return map[string]string{"FI_OPT_MIN_MULTI_RECV": "read, set", "FI_OPT_CUDA_API_PERMITTED": "known"}
 	case provider == "efa" && older:
 		return map[string]string{
 			"FI_OPT_MIN_MULTI_RECV": "read, set", "FI_OPT_EFA_RNR_RETRY": "read, set", "FI_OPT_FI_HMEM_P2P": "read, known",
