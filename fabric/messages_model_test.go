@@ -44,7 +44,7 @@ func (w *postedReceive) matches(m *sentMessage) bool {
 	return !m.tagged() || (m.op.Tag^w.op.Tag)&^w.op.Ignore == 0
 }
 
-// limits are what a provider can be asked for.
+// modelLimits are what a provider can be asked for.
 type modelLimits struct {
 	directed   bool
 	untagged   bool // there are untagged ones

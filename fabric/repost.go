@@ -67,58 +67,33 @@ func (q *CompletionQueue) postAgain() {
 			Slot: q.slots.Address(int(index)), Token: token, Extra: x,
 		}
 		x.Flags, x.Data, x.Vectors, x.Remotes = uint64(s.flags&^MultiReceive), 0, 0, 0
-		var again bool
-		if s.drained {
-			again = q.discard(index, c, x)
-		} else {
-			q.postRest(index, c, x)
-		}
-		if again {
+		switch errno := q.repost(s, c, x, index); {
+		case errno == 0:
+		case errno != Errno(syscall.EAGAIN):
+			q.giveBack(index, errno)
+		case s.drained:
 			waiting = append(waiting, token)
+		default:
+			q.giveBack(index, 0)
 		}
 		e.leave()
 	}
 	q.unposted = waiting
 }
 
-// discard posts the receive of a message that was found, and says whether it was refused.
-func (q *CompletionQueue) discard(index uint32, c *cgo.Op, x *cgo.Extra) (refused bool) {
-	s := &q.table[index]
-	x.Flags = x.Flags&^uint64(Discard) | uint64(Claim)
-	s.endpoint.addSpill(c, x)
-	switch errno := q.tryAgain(index, c, x); errno {
-	case 0:
-		return false
-	case Errno(syscall.EAGAIN):
-		return true
-	default:
-		q.giveBack(index, errno)
-		return false
-	}
-}
-
-// postRest posts what is left of a buffer for several messages.
-func (q *CompletionQueue) postRest(index uint32, c *cgo.Op, x *cgo.Extra) {
-	s := &q.table[index]
-	c.Buf, c.Len = s.base+uintptr(s.taken), uint64(s.room)
-	if s.endpoint.domain.descriptors.translate(&c.Descriptor, s.descriptor) != descriptorOpen {
-		q.giveBack(index, 0)
-		return
-	}
-	s.room = s.endpoint.addSpill(c, x)
-	switch errno := q.tryAgain(index, c, x); errno {
-	case 0:
-	case Errno(syscall.EAGAIN):
-		q.giveBack(index, 0)
-	default:
-		q.giveBack(index, errno)
-	}
-}
-
-// tryAgain posts the receive of a slot, and returns why it was not.
-func (q *CompletionQueue) tryAgain(index uint32, c *cgo.Op, x *cgo.Extra) Errno {
-	s := &q.table[index]
+// repost posts the receive of a slot, and returns why it was not.
+func (q *CompletionQueue) repost(s *slot, c *cgo.Op, x *cgo.Extra, index uint32) Errno {
 	e := s.endpoint
+	if s.drained {
+		x.Flags = x.Flags&^uint64(Discard) | uint64(Claim)
+		e.addSpill(c, x)
+	} else {
+		c.Buf, c.Len = s.base+uintptr(s.taken), uint64(s.room)
+		if e.domain.descriptors.translate(&c.Descriptor, s.descriptor) != descriptorOpen {
+			return Errno(syscall.EAGAIN)
+		}
+		s.room = e.addSpill(c, x)
+	}
 	if e.fetching.on && !e.fetching.describe(e, &Op{Kind: s.kind}, c, x, s) {
 		return Errno(syscall.EAGAIN)
 	}

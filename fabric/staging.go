@@ -141,32 +141,26 @@ func (d *Domain) extend(op *Op, c *cgo.Op, x *cgo.Extra) (state descriptorState)
 	x.Remotes = 0
 	if kinds[op.Kind].remote {
 		for _, r := range op.Remotes {
-			if x.Remotes == 0 || r.Len > 0 {
-				n := x.Remotes
-				if n == 1 && x.Remote[0].Len == 0 {
-					n = 0
-				}
-				x.Remote[n] = cgo.RemoteVector{Address: r.Address, Len: r.Len, Key: r.Key}
-				x.Remotes = n + 1
+			x.Remote[x.Remotes] = cgo.RemoteVector{Address: r.Address, Len: r.Len, Key: r.Key}
+			if r.Len > 0 {
+				x.Remotes++
 			}
 		}
+		x.Remotes = max(x.Remotes, uint64(min(len(op.Remotes), 1)))
 	}
 	x.Vectors = 0
 	for i, b := range op.Vector {
-		if x.Vectors > 0 && len(b) == 0 {
-			continue
-		}
 		n := x.Vectors
-		if n == 1 && x.Vector[0].Len == 0 {
-			n = 0
-		}
 		x.Vector[n] = cgo.Vector{Base: address(b), Len: uint64(len(b))}
 		x.Descriptor[n] = 0
 		if i < len(op.Descriptors) {
 			state = max(state, d.descriptors.translate(&x.Descriptor[n], op.Descriptors[i]))
 		}
-		x.Vectors = n + 1
+		if len(b) > 0 {
+			x.Vectors++
+		}
 	}
+	x.Vectors = max(x.Vectors, uint64(min(len(op.Vector), 1)))
 	if a := op.Atomic; a != nil && kinds[op.Kind].atomic {
 		c.Len = uint64(a.values(op))
 		for i := range x.Vectors {
