@@ -73,7 +73,7 @@ type group struct {
 	failure   error
 	flying    int      // writes of all calls under way
 	failed    []*call  // of which something of the caller's is still in use
-	respite   *respite // for failed
+	respite   *respite // for calls that have failed
 	drained   chan struct{}
 	draining  bool // the world is about to be closed
 	stats     Stats
@@ -115,6 +115,7 @@ type member struct {
 	refused attempts // which of its calls were, of those that are still to come here
 	closed  bool     // it makes no call from released on
 	lost    error
+	leaving *respite // it has left, and words of it are still to come
 }
 
 // gone is why nothing comes of a rank in a call any more, if so.
@@ -399,7 +400,7 @@ func (g *group) fail(p progress, why error) {
 	}
 	g.tellStopped(p)
 	if len(g.failed) > 0 {
-		g.respite = newRespite(g)
+		g.respite = newRespite(g, (*group).giveUp)
 	}
 	for _, c := range g.waiting {
 		c.fail(p, why)
@@ -409,15 +410,27 @@ func (g *group) fail(p progress, why error) {
 	g.tellDrained()
 }
 
-// Lost implements comm.Extension: calls fail that need something of the rank. If it has not
+// Lost implements comm.Extension. What a rank that has left in order has written before counts: its
+// word of that by the device may be seen after the end of its connection, which does not go by it.
+func (g *group) Lost(p progress, rank int, why error) {
+	g.takeAll(p, rank)
+	m := &g.members[rank]
+	if !errors.Is(why, comm.ErrLeft) || g.failure != nil || !m.stopped || m.heard >= m.stoppedAt {
+		g.lose(p, rank, why)
+		return
+	}
+	m.leaving = newRespite(g, func(g *group, p progress) { g.lose(p, rank, why) })
+}
+
+// lose ends what waits for a rank: calls fail that need something of it. If it has not
 // left in order, so do the others, which may wait for other ranks for ever: on shm, what is
 // written to those is complete after what was written to the lost one before, maybe for
 // another communicator.
-func (g *group) Lost(p progress, rank int, why error) {
+func (g *group) lose(p progress, rank int, why error) {
 	m := &g.members[rank]
-	if g.near.looking {
-		// What it has left before counts.
-		g.Look(p)
+	if m.leaving != nil {
+		m.leaving.end()
+		m.leaving = nil
 	}
 	m.lost = &comm.RankError{Rank: rank, Cause: why}
 	if !errors.Is(why, comm.ErrLeft) {

@@ -114,19 +114,20 @@ func (g *group) settle(p progress) {
 	}
 }
 
-// respite is the time that failed calls of a group have. It belongs to the progress role, but
+// respite is a time that a group gives others. It belongs to the progress role, but
 // for the timer, which Go keeps for a while when it was stopped: the group must not stay so long.
 type respite struct {
 	timer *time.Timer
 	group *group // nil when it has ended
 }
 
-func newRespite(g *group) *respite {
+// newRespite has a group call over, which must not hold on to it, after letGo.
+func newRespite(g *group, over func(g *group, p progress)) *respite {
 	r, reactor := &respite{group: g}, g.comm.Reactor()
 	r.timer = time.AfterFunc(letGo, func() {
 		reactor.Do(func(p progress) {
 			if r.group != nil {
-				r.group.giveUp(p)
+				over(r.group, p)
 			}
 		})
 	})

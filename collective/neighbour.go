@@ -328,8 +328,14 @@ func (c *call) waitsForDevice() bool {
 	return c.large && (c.flying > 0 || c.direct && !crossing(c.shape.Collective))
 }
 
-// lookAway ends that for good: the memory is about to be unmapped.
+// lookAway ends that for good, and waits for no words any more: the memory is about to be unmapped.
 func (g *group) lookAway(p progress) {
+	for i := range g.members {
+		if m := &g.members[i]; m.leaving != nil {
+			m.leaving.end()
+			m.leaving = nil
+		}
+	}
 	g.near.inboxes = nil
 	g.attend(p)
 	g.rest(p)
@@ -359,6 +365,17 @@ func (g *group) Look(p progress) (found bool) {
 		}
 	}
 	return found
+}
+
+// takeAll takes in what the ring of a rank that is gone holds, wanted or not: a call that is still to come
+// may need it.
+func (g *group) takeAll(p progress, rank int) {
+	for range ringEntries {
+		i := slices.IndexFunc(g.near.inboxes, func(in inbox) bool { return in.rank == rank })
+		if i < 0 || !g.takeIn(p, &g.near.inboxes[i]) {
+			return
+		}
+	}
 }
 
 // nextEntry is the entry of a ring behind so many that were taken, with its word, or nil.

@@ -194,9 +194,18 @@ func (g *group) ready(p progress, source int, number uint64, n comm.Notice, wind
 // Written implements comm.Extension.
 func (g *group) Written(p progress, word uint32) {
 	source := int(word >> 8 % mostWordSource)
-	if source < len(g.members) {
-		g.members[source].heard++
+	if source >= len(g.members) {
+		return
 	}
+	m := &g.members[source]
+	m.heard++
+	g.takeWord(p, source, word)
+	if m.leaving != nil && m.heard >= m.stoppedAt {
+		g.lose(p, source, comm.ErrLeft)
+	}
+}
+
+func (g *group) takeWord(p progress, source int, word uint32) {
 	if g.failure != nil {
 		g.settle(p)
 		g.retire(p)
