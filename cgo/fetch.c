@@ -2,6 +2,8 @@
 
 #define _GNU_SOURCE
 #include "fetch.h"
+#include "afterend.h"
+#include "lastingconnection.h"
 #include "mapped.h"
 
 #include <malloc.h>
@@ -37,9 +39,15 @@ static ssize_t read_of_living(struct fid_ep *connection, const struct iovec *iov
 			      void **desc, size_t count, fi_addr_t peer,
 			      uint64_t address, uint64_t key, void *message)
 {
+	const struct fid_cq *queue;
+
 	if (connection && weft_came_by(connection, message))
 		return original->read(connection, iov, desc, count, peer,
 				      address, key, message);
+	// A receive that was there before the message ends like any other whose connection has ended.
+	queue = connection ? weft_ended_queue(connection) : NULL;
+	if (queue)
+		return weft_end_later(queue, message, FI_RMA | FI_READ, FI_ENOTCONN);
 	// It is asked for each buffer of the sender.
 	if (!weft_lost || message != last_lost)
 		weft_lost++;

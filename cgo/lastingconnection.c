@@ -1,6 +1,7 @@
 //go:build linux
 
 #include "lastingconnection.h"
+#include "afterend.h"
 #include "counted.h"
 #include "fetch.h"
 #include "segments.h"
@@ -85,6 +86,24 @@ static int close_own(struct fid *fid)
 		struct fid_ep *own = own_of(ep);                                                   \
                                                                                                    \
 		return own ? call : -FI_ENOTCONN;                                                  \
+	} while (0)
+
+// OR_END is DO for an operation that ends in the queue, if there is no own endpoint any more.
+#define OR_END(call, context, flags, error)                                                        \
+	do {                                                                                       \
+		struct fid_ep *own = own_of(ep);                                                   \
+                                                                                                   \
+		return own ? call : weft_end_later(of(ep)->brings.queue, context, flags, error);   \
+	} while (0)
+#define OR_SENT(call, context) OR_END(call, context, FI_MSG | FI_SEND, 0)
+#define OR_NOT_READ(call, context) OR_END(call, context, FI_RMA | FI_READ, FI_ENOTCONN)
+
+// OR_DROP is DO for one that says nothing of its end.
+#define OR_DROP(call)                                                                              \
+	do {                                                                                       \
+		struct fid_ep *own = own_of(ep);                                                   \
+                                                                                                   \
+		return own ? call : 0;                                                             \
 	} while (0)
 
 static int bind(struct fid *ep, struct fid *other, uint64_t flags)
@@ -231,35 +250,35 @@ static ssize_t receivemsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t 
 static ssize_t send_(struct fid_ep *ep, const void *buf, size_t length, void *desc, fi_addr_t peer,
 		     void *context)
 {
-	DO(fi_send(own, buf, length, desc, peer, context));
+	OR_SENT(fi_send(own, buf, length, desc, peer, context), context);
 }
 
 static ssize_t sendv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,
 		     fi_addr_t peer, void *context)
 {
-	DO(fi_sendv(own, iov, desc, count, peer, context));
+	OR_SENT(fi_sendv(own, iov, desc, count, peer, context), context);
 }
 
 static ssize_t sendmsg_(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags)
 {
-	DO(fi_sendmsg(own, msg, flags));
+	OR_SENT(fi_sendmsg(own, msg, flags), msg->context);
 }
 
 static ssize_t inject(struct fid_ep *ep, const void *buf, size_t length, fi_addr_t peer)
 {
-	DO(fi_inject(own, buf, length, peer));
+	OR_DROP(fi_inject(own, buf, length, peer));
 }
 
 static ssize_t senddata(struct fid_ep *ep, const void *buf, size_t length, void *desc,
 			uint64_t data, fi_addr_t peer, void *context)
 {
-	DO(fi_senddata(own, buf, length, desc, data, peer, context));
+	OR_SENT(fi_senddata(own, buf, length, desc, data, peer, context), context);
 }
 
 static ssize_t injectdata(struct fid_ep *ep, const void *buf, size_t length, uint64_t data,
 			  fi_addr_t peer)
 {
-	DO(fi_injectdata(own, buf, length, data, peer));
+	OR_DROP(fi_injectdata(own, buf, length, data, peer));
 }
 
 static struct fi_ops_msg messages = {
@@ -344,18 +363,18 @@ static struct fi_ops_tagged tagged = {
 static ssize_t read_(struct fid_ep *ep, void *buf, size_t length, void *desc, fi_addr_t peer,
 		     uint64_t address, uint64_t key, void *context)
 {
-	DO(fi_read(own, buf, length, desc, peer, address, key, context));
+	OR_NOT_READ(fi_read(own, buf, length, desc, peer, address, key, context), context);
 }
 
 static ssize_t readv_(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,
 		      fi_addr_t peer, uint64_t address, uint64_t key, void *context)
 {
-	DO(fi_readv(own, iov, desc, count, peer, address, key, context));
+	OR_NOT_READ(fi_readv(own, iov, desc, count, peer, address, key, context), context);
 }
 
 static ssize_t readmsg(struct fid_ep *ep, const struct fi_msg_rma *msg, uint64_t flags)
 {
-	DO(fi_readmsg(own, msg, flags));
+	OR_NOT_READ(fi_readmsg(own, msg, flags), msg->context);
 }
 
 static ssize_t write_(struct fid_ep *ep, const void *buf, size_t length, void *desc,
@@ -443,4 +462,17 @@ uint64_t weft_connection_number(const struct fid_ep *place)
 		number = of(place)->number;
 	pthread_mutex_unlock(&lock);
 	return number;
+}
+
+const struct fid_cq *weft_ended_queue(const struct fid_ep *place)
+{
+	const struct fid_cq *queue;
+	const struct lasting *l;
+
+	pthread_mutex_lock(&lock);
+	for (l = oldest; l && &l->ep != place;)
+		l = l->next_closed;
+	queue = l ? l->brings.queue : NULL;
+	pthread_mutex_unlock(&lock);
+	return queue;
 }

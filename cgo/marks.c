@@ -1,6 +1,7 @@
 //go:build linux
 
 #define _GNU_SOURCE
+#include "afterend.h"
 #include "fetch.h"
 #include "forgotten.h"
 #include "lastingconnection.h"
@@ -234,12 +235,21 @@ void weft_watch_events(struct fid_eq *events)
 	pthread_mutex_unlock(&lock);
 }
 
+static int close_queue(struct fid *queue)
+{
+	const struct fi_ops *own = own_of(queue->ops);
+
+	weft_no_more_ended((const struct fid_cq *)queue);
+	return own->close(queue);
+}
+
 static int open_queue(struct fid_domain *domain, struct fi_cq_attr *attr,
 		      struct fid_cq **cq, void *context)
 {
 	const struct fi_ops_domain *own = own_of(domain->ops);
 	int ret = own->cq_open(domain, attr, cq, context), made;
 	struct fi_ops_cq *copy;
+	struct fi_ops *handle;
 
 	if (ret || attr->format != FI_CQ_FORMAT_DATA)
 		return ret;
@@ -249,8 +259,13 @@ static int open_queue(struct fid_domain *domain, struct fi_cq_attr *attr,
 		copy->read = read_and_mark;
 		copy->readerr = read_error;
 	}
-	if (copy)
+	handle = copy_of((*cq)->fid.ops, (*cq)->fid.ops->size, &made);
+	if (made)
+		handle->close = close_queue;
+	if (copy && handle) {
 		(*cq)->ops = copy;
+		(*cq)->fid.ops = handle;
+	}
 	pthread_mutex_unlock(&lock);
 	return 0;
 }

@@ -1,6 +1,7 @@
 //go:build linux
 
 #include "nooperation.h"
+#include "afterend.h"
 
 #include <string.h>
 
@@ -28,7 +29,12 @@ ssize_t weft_read_of_operations(struct fid_cq *cq, void *buf, size_t count, cons
 			return ret;
 		}
 	}
-	return ret;
+	if (ret != -FI_EAGAIN || !count || !weft_next_ended(cq, buf, &next.error))
+		return ret;
+	if (!next.error.err)
+		return 1;
+	next.cq = cq;
+	return -FI_EAVAIL;
 }
 
 ssize_t weft_read_error_of_operation(struct fid_cq *cq, struct fi_cq_err_entry *error, uint64_t flags,
