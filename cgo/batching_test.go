@@ -24,7 +24,7 @@ func compileWithTurns(t *testing.T, name string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), name)
 	compile := exec.Command("gcc", "-std=gnu11", "-Wall", "-Werror", "-g", "-fsanitize=address,undefined",
-		"-fno-sanitize-recover", "-o", program, filepath.Join("../testdata", name, name+".c"), "turn.c", "post.c", "fetch.c", "marks.c", "forgotten.c", "segments.c", "replacement.c", "endingqueues.c", "lastingconnection.c", "counted.c", "mapped.c", "nooperation.c", "afterend.c", "pause.c")
+		"-fno-sanitize-recover", "-o", program, filepath.Join("../testdata", name, name+".c"), "turn.c", "post.c", "fetch.c", "marks.c", "forgotten.c", "segments.c", "replacement.c", "lastingconnection.c", "counted.c", "mapped.c", "nooperation.c", "afterend.c", "pause.c")
 	if out, err := compile.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

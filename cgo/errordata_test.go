@@ -16,7 +16,7 @@ import (
 func TestErrorDataIsCopied(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "errordata")
 	out, err := exec.Command("gcc", "-std=gnu11", "-Wall", "-Werror", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover",
-		"-I.", "-o", program, "../testdata/errordata/errordata.c", "turn.c", "post.c", "fetch.c", "marks.c", "forgotten.c", "segments.c", "replacement.c", "endingqueues.c", "lastingconnection.c", "counted.c", "mapped.c", "nooperation.c", "afterend.c", "pause.c").CombinedOutput()
+		"-I.", "-o", program, "../testdata/errordata/errordata.c", "turn.c", "post.c", "fetch.c", "marks.c", "forgotten.c", "segments.c", "replacement.c", "lastingconnection.c", "counted.c", "mapped.c", "nooperation.c", "afterend.c", "pause.c").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	out, err = testprocess.Command(t, program).CombinedOutput()
 	require.NoError(t, err, "%s", out)

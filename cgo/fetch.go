@@ -4,7 +4,6 @@ package cgo
 
 /*
 #include "fetch.h"
-#include "endingqueues.h"
 #include "segments.h"
 */
 import "C"
@@ -31,16 +30,6 @@ func NoPlaceForMarks() { C.weft_no_place_for_marks() }
 // EndSegments has messages of which an endpoint of ofi_rxm has got some segments, and not all, end
 // with the next turns of its queue, as if their senders had, and returns how many there are.
 func (e Endpoint) EndSegments() int { return int(C.weft_end_segments(e.p)) }
-
-// EndReceives has nothing that an endpoint of ofi_rxm was sent be looked at, until the function that it
-// returns is called: the endpoint is being closed.
-func (e Endpoint) EndReceives() (closed func()) {
-	q := C.weft_segments_queue(e.p)
-	if q == nil || C.weft_queue_ends(q) == 0 {
-		return func() {}
-	}
-	return func() { C.weft_queue_has_ended(q) }
-}
 
 // AmidSegments says whether any endpoint of ofi_rxm has got some segments of a message, and not all.
 func AmidSegments() bool { return C.weft_amid_segments() != 0 }

@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include "segments.h"
 #include "counted.h"
-#include "endingqueues.h"
 #include "fetch.h"
 #include "replacement.h"
 
@@ -369,7 +368,6 @@ static ssize_t read_once(struct fid_cq *cq, struct fi_cq_data_entry *entries, si
 {
 	struct head *h;
 	ssize_t ret = read(cq, entries, count), i, n;
-	const int ends = weft_is_ending(cq);
 
 	*late = 0;
 	if ((ret > 0 || ret == -FI_EAGAIN) && are_ends())
@@ -377,8 +375,6 @@ static ssize_t read_once(struct fid_cq *cq, struct fi_cq_data_entry *entries, si
 	if (ret == -FI_EAGAIN && count && weft_amid_segments() && last(cq, entries))
 		return 1;
 	for (i = n = 0; i < ret; i++) {
-		if (ends && (entries[i].flags & FI_RECV))
-			continue;
 		if ((entries[i].flags & FI_RECV) && entries[i].op_context && entries[i].len >= sizeof *h) {
 			h = (struct head *)((char *)entries[i].op_context + to_packet);
 			if (h->type == IN_SEGMENTS && note(cq, h, entries[i].flags, entries[i].op_context))
@@ -464,23 +460,4 @@ int weft_end_segments(struct fid_ep *ep)
 		}
 	pthread_mutex_unlock(&lock);
 	return count;
-}
-
-struct fid_cq *weft_segments_queue(struct fid_ep *ep)
-{
-	const struct fid_cq *not_its = NULL;
-	struct fid_cq *its = NULL;
-	struct weft_bringing *b;
-
-	pthread_mutex_lock(&lock);
-	for (b = connections; b && !its; b = b->next) {
-		if (b->queue == not_its)
-			continue;
-		if (has(ep, b->queue))
-			its = b->queue;
-		else
-			not_its = b->queue;
-	}
-	pthread_mutex_unlock(&lock);
-	return its;
 }

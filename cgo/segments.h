@@ -50,9 +50,6 @@ int weft_amid_segments(void);
 // returns how many there are.
 int weft_end_segments(struct fid_ep *ep);
 
-// weft_segments_queue is the queue that is read so for an endpoint, or NULL if it has no connection.
-struct fid_cq *weft_segments_queue(struct fid_ep *ep);
-
 // weft_segments_are_seen says whether queues are read by weft_read_segments.
 int weft_segments_are_seen(void);
 

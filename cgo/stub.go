@@ -594,7 +594,6 @@ func (Endpoint) SetOperationFlags(uint64) Code                    { return NoSys
 func (Endpoint) BindCounter(Counter, uint64) Code                 { return NoSystem }
 func (Endpoint) GuardFetches() bool                               { return false }
 func (Endpoint) EndSegments() int                                 { return 0 }
-func (Endpoint) EndReceives() func()                              { return nil }
 func (Endpoint) SendUnsegmented(uint64) bool                      { return false }
 func (Endpoint) Close() Code                                      { return NoSystem }
 func (Endpoint) RefuseStrangers() Code                            { return NoSystem }

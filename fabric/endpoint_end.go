@@ -94,9 +94,7 @@ func (e *Endpoint) closeItself() error {
 		e.endClaimed()
 		e.endReads(true)
 		e.endSegments()
-		closed := e.endReceives()
-		err := fail("fi_close of endpoint", e.provider, int(e.closeRaw()))
-		if closed(); err != nil {
+		if err := fail("fi_close of endpoint", e.provider, int(e.closeRaw())); err != nil {
 			return err
 		}
 		// Whatever fails from here on, it is not closed twice.

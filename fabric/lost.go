@@ -78,14 +78,6 @@ func (e *Endpoint) endSegments() {
 	}
 }
 
-// endReceives is for the same endpoint, and has it end with fi_close: what has come then is nobody's.
-func (e *Endpoint) endReceives() (closed func()) {
-	if olderThanTwo || !fetchesOverConnections(e.provider) || e.severed {
-		return func() {}
-	}
-	return e.raw.EndReceives()
-}
-
 // removeInside removes peers in libfabric. Where that ends their connections, ofi_rxm of 2.x ends the
 // process if one has brought a part of a message: the peers stay then. It reads what there is as it ends
 // one, which may be a part of a message by another.
