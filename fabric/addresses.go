@@ -103,6 +103,8 @@ func (d *Domain) OpenAddressVectorConfig(config AddressVectorConfig) (*AddressVe
 		err := &Error{Op: "fi_av_open", Provider: d.provider, Errno: Errno(code)}
 		if has := d.info.AddressVector(); has != 0 && has != config.Type {
 			err.Detail = "the domain's info has vectors of type " + has.String() + ", not " + config.Type.String()
+		} else if config.UserIDs && err.Errno == Errno(syscall.EINVAL) {
+			err.Errno, err.Detail = Errno(syscall.ENOSYS), "the provider has no vectors with numbers of the program's (UserIDs)"
 		}
 		return nil, err
 	}

@@ -60,6 +60,9 @@ func TestAddressVectorConfigurations(t *testing.T) {
 				v, err := c.domain.OpenAddressVectorConfig(test.config)
 				if err != nil {
 					require.True(t, errors.Is(err, fabric.ErrNotSupported) || errors.Is(err, fabric.ErrInvalid), "%v", err)
+					if test.config.UserIDs {
+						require.ErrorIs(t, err, fabric.ErrNotSupported)
+					}
 					return
 				}
 				t.Cleanup(func() { require.NoError(t, v.Close()) })

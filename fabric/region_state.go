@@ -1,11 +1,15 @@
 package fabric
 
-import "github.com/weft-go/weft/cgo"
+import (
+	"syscall"
+
+	"github.com/weft-go/weft/cgo"
+)
 
 // BindEndpoint binds the region to an endpoint, where the domain keeps regions
 // by endpoint (FI_MR_ENDPOINT): there it comes between registration and Enable, and
 // is ErrInvalid later, as is an endpoint of another domain. The endpoint cannot be
-// closed before the region. Other domains answer ErrNotSupported or ErrInvalid.
+// closed before the region. In other domains it is ErrNotSupported.
 //
 // Implements: int fi_mr_bind(...)
 func (r *Region) BindEndpoint(e *Endpoint) error {
@@ -15,6 +19,12 @@ func (r *Region) BindEndpoint(e *Endpoint) error {
 	defer r.leave()
 	if e == nil || e.domain != r.domain {
 		return r.invalid("fi_mr_bind", "a region is bound to an endpoint of its own domain")
+	}
+	if r.domain.info.MemoryMode()&EndpointRegions == 0 {
+		return &Error{
+			Op: "fi_mr_bind", Provider: r.provider, Errno: Errno(syscall.ENOSYS),
+			Detail: "the domain does not keep regions by endpoint (FI_MR_ENDPOINT)",
+		}
 	}
 	if err := e.enter(); err != nil {
 		return err

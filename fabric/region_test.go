@@ -151,6 +151,9 @@ func TestRegionsThatCannotBe(t *testing.T) {
 		require.NoError(t, r.Enable(), "where regions are not bound first, they are usable at once")
 		require.ErrorIs(t, r.BindCounter(nil), fabric.ErrInvalid)
 		require.ErrorIs(t, r.BindEndpoint(nil), fabric.ErrInvalid)
+		err = r.BindEndpoint(endpointOf(t, s.domain))
+		require.ErrorIs(t, err, fabric.ErrNotSupported)
+		require.ErrorContains(t, err, "FI_MR_ENDPOINT")
 	})
 }
 
