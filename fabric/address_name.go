@@ -16,9 +16,8 @@ func addressName(format AddressFormat, address []byte) string {
 		text, _, _ := bytes.Cut(address, []byte{0})
 		return string(text)
 	case FormatEFA:
-		// The GID comes first.
-		if len(address) >= 16 {
-			host = netip.AddrFrom16([16]byte(address))
+		if len(address) >= sizeofGID {
+			host = netip.AddrFrom16([sizeofGID]byte(address))
 		}
 	case FormatSocket, FormatIPv4, FormatIPv6:
 		switch {

@@ -81,6 +81,22 @@ func TestInsertNobody(t *testing.T) {
 	})
 }
 
+// Zeros are the address of nobody.
+func TestInsertZeros(t *testing.T) {
+	each(t, func(t *testing.T, provider string) {
+		info := datagramsFor(t, provider, fabric.TaggedMessages)
+		c := openCorner(t, info)
+		a, v := c.endpoint(t, info, fabric.Bindings{Events: c.events})
+		name, err := a.e.Name()
+		require.NoError(t, err)
+		_, err = v.Insert(make([]byte, len(name)))
+		require.ErrorIs(t, err, fabric.ErrInvalid)
+		var wrong *fabric.Error
+		require.ErrorAs(t, err, &wrong)
+		require.NotEmpty(t, wrong.Detail)
+	})
+}
+
 // The error of the 257th peer of shm says that there are no more, and one that is removed makes room.
 func TestVectorIsFull(t *testing.T) {
 	each(t, func(t *testing.T, provider string) {
