@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"errors"
 	"syscall"
 
 	"github.com/weft-go/weft/cgo"
@@ -237,7 +238,18 @@ func setOption[T any](e *Endpoint, o cgo.Option, set func(cgo.Endpoint, cgo.Opti
 	if n, ok := any(value).(uint64); ok && o == cgo.OptEFARetryReceiver && n > RetryForever {
 		wrong = "efa's device tries 0 to 7 times, and 7 means for ever"
 	}
-	return e.option("fi_setopt of ", o, wrong, func() cgo.Code { return set(e.raw, o, value) })
+	refusal := "the provider does not take the value"
+	err := e.option("fi_setopt of ", o, wrong, func() cgo.Code {
+		if e.turn != nil {
+			refusal += ", or takes none after Enable"
+		}
+		return set(e.raw, o, value)
+	})
+	var bare *Error
+	if errors.As(err, &bare) && bare.Errno == Errno(syscall.EINVAL) && bare.Detail == "" {
+		bare.Detail = refusal
+	}
+	return err
 }
 
 // option makes one call about an option of an open endpoint, unless something is wrong.

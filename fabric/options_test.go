@@ -100,7 +100,10 @@ func TestWrongOption(t *testing.T) {
 		enable()
 		// What is too late for an option is said as what is wrong with it.
 		for _, option := range sizeOptions() {
-			requireOption(t, option.String(), e.SetSizeOption(option, 4096), false)
+			err := e.SetSizeOption(option, 4096)
+			requireOption(t, option.String(), err, false)
+			var wrong *fabric.Error
+			require.True(t, !errors.As(err, &wrong) || wrong.Detail != "", "%v", err)
 		}
 		require.NoError(t, e.Close())
 		_, err = e.SizeOption(fabric.OptionMinMultiReceive)
