@@ -36,8 +36,11 @@ static int is_kept(const struct fid_cq *cq, const void *context)
 
 ssize_t weft_end_later(const struct fid_cq *cq, void *context, uint64_t flags, int error)
 {
-	struct ended *e = weft_take(WEFT_FOR_CONNECTIONS, sizeof *e);
+	struct ended *e;
 
+	if (!cq)
+		return -FI_ENOTCONN;
+	e = weft_take(WEFT_FOR_CONNECTIONS, sizeof *e);
 	if (!e)
 		return -FI_ENOMEM;
 	e->cq = cq;
