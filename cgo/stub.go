@@ -849,13 +849,18 @@ type Slots struct {
 	count int
 }
 
-func (Slots) Trigger(int, Counter, uint64)                           {}
-func (Slots) Free()                                                  {}
-func (Slots) Address(int) uintptr                                    { return 0 }
-func (Slots) Cancel(Endpoint, int) Code                              { return NoSystem }
-func (Slots) CancelDirected(Endpoint, int, uint64, int) (bool, Code) { return false, NoSystem }
-func NewSlots(int) (Slots, bool)                                     { return Slots{}, false }
+func (Slots) Trigger(int, Counter, uint64)                                     {}
+func (Slots) Free()                                                            {}
+func (Slots) Address(int) uintptr                                              { return 0 }
+func (Slots) Cancel(Endpoint, int) Code                                        { return NoSystem }
+func (Slots) CancelDirected(Endpoint, int, uint64, []Refusal) (int, int, Code) { return 0, 0, NoSystem }
+func (Slots) Refused(Refusal) int                                              { return 0 }
+func NewSlots(int) (Slots, bool)                                               { return Slots{}, false }
 
+type Refusal struct {
+	context uintptr
+	Error   uint64
+}
 type Turn struct {
 	Ops         []Op
 	Extras      []Extra

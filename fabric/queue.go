@@ -60,6 +60,8 @@ type CompletionQueue struct {
 	kept []Completion
 	// unposted are tokens of receives that libfabric is to get again (repost.go).
 	unposted []uint64
+	// refusals is room for what libfabric does not take again (directed_end.go).
+	refusals []cgo.Refusal
 	// unread are the contexts of receives for what an endpoint has left when it is
 	// closed, if one was.
 	unread cgo.Slots
