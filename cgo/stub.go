@@ -868,12 +868,21 @@ type Turn struct {
 }
 
 func (*Turn) Format(int, Slots)                                       {}
+func (*Turn) Words(Words)                                             {}
 func (*Turn) Free()                                                   {}
 func (*Turn) Batch(bool, uint64, uint64)                              {}
 func (*Turn) Take(int, int, int, int) (int, Code)                     { return 0, NoSystem }
 func (*Turn) ErrorText(*Completion) string                            { return "" }
 func (*Turn) ErrorData(*Completion) []byte                            { return nil }
 func NewTurn(Endpoint, CompletionQueue, int, int, bool) (*Turn, bool) { return nil, false }
+
+type Words uint32
+
+const (
+	ProviderWords Words = 0
+	ErrnoWords    Words = 1
+	NoWords       Words = 2
+)
 
 // Of underway.go.
 

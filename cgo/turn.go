@@ -158,6 +158,20 @@ func (t *Turn) Format(format int, s Slots) {
 	t.c.slots_end = C.uintptr_t(s.Address(s.count))
 }
 
+// Words are whose are in an error.
+type Words uint32
+
+// ProviderWords are those that the provider has for it, ErrnoWords those of libfabric for the provider's
+// number.
+const (
+	ProviderWords Words = C.WEFT_PROVIDER_WORDS
+	ErrnoWords    Words = C.WEFT_ERRNO_WORDS
+	NoWords       Words = C.WEFT_NO_WORDS
+)
+
+// Words says whose words are in an error.
+func (t *Turn) Words(w Words) { t.c.words = C.uint32_t(w) }
+
 // Free releases the memory of the turn.
 func (t *Turn) Free() {
 	release(PurposeTurns, unsafe.Pointer(unsafe.SliceData(t.Ops)), len(t.Ops), unsafe.Sizeof(Op{}))
