@@ -24,6 +24,17 @@ int weft_has(const struct dl_phdr_info *library, const void *begin, size_t size,
 	return 0;
 }
 
+static int has_code(struct dl_phdr_info *library, size_t size, void *code)
+{
+	(void)size;
+	return weft_has(library, code, 1, PF_X);
+}
+
+int weft_is_code(const void *code)
+{
+	return code && dl_iterate_phdr(has_code, (void *)code);
+}
+
 static int copied(const void *from, void *to, size_t size)
 {
 	const struct iovec its = { (void *)from, size }, ours = { to, size };

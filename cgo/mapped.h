@@ -10,6 +10,9 @@
 int weft_has(const struct dl_phdr_info *library, const void *begin, size_t size,
 	     uint32_t flags);
 
+// weft_is_code says whether a library has the code.
+int weft_is_code(const void *code);
+
 // weft_looks is a means to look at memory that may not be there. It has a pipe where the kernel does not
 // allow it otherwise. -1: there is none.
 struct weft_looks {

@@ -286,13 +286,6 @@ static void replace(struct fid_domain *domain)
 		incomplete = 1;
 }
 
-// has_code says whether a library has the code.
-static int has_code(struct dl_phdr_info *library, size_t size, void *code)
-{
-	(void)size;
-	return weft_has(library, code, 1, PF_X);
-}
-
 // is_domain says whether there is an open domain at the place.
 static int is_domain(const struct weft_looks *l, const struct fid_domain *place)
 {
@@ -303,8 +296,7 @@ static int is_domain(const struct weft_looks *l, const struct fid_domain *place)
 	return place && (uintptr_t)place % sizeof(void *) == 0 &&
 	       weft_look(l, place, &d, sizeof d) && d.fid.fclass == FI_CLASS_DOMAIN &&
 	       weft_look(l, d.ops, &calls, enough) && calls.size >= enough &&
-	       dl_iterate_phdr(has_code, (void *)calls.endpoint) &&
-	       dl_iterate_phdr(has_code, (void *)calls.srx_ctx);
+	       weft_is_code((void *)calls.endpoint) && weft_is_code((void *)calls.srx_ctx);
 }
 
 int weft_no_place_for_marks(void)

@@ -141,6 +141,10 @@ struct weft_completion {
 	uintptr_t buf; // where a message of a multi-receive is
 };
 
+// Whose words are in an error: those that the provider has for it, those of libfabric for the provider's
+// number, or nobody's.
+enum weft_words { WEFT_PROVIDER_WORDS, WEFT_ERRNO_WORDS, WEFT_NO_WORDS };
+
 // One turn: what to post, where to put what is read. Laid out like turn in
 // turn.go. It stays in C memory, so that a turn passes a single pointer.
 struct weft_turn {
@@ -159,6 +163,7 @@ struct weft_turn {
 	uint32_t rest_ns;    // between two looks at the queue
 	uint32_t until_timed; // turns until one whose looks are timed
 	uint32_t no_source; // the provider does not tell who sent
+	uint32_t words;	    // whose are in an error: one of enum weft_words
 	uint32_t batch;	    // operations that are posted together carry FI_MORE
 	uint64_t send_flags; // the endpoint's defaults, for those that do
 	uint64_t receive_flags;

@@ -848,13 +848,18 @@ type Slots struct {
 	count int
 }
 
-func (Slots) Trigger(int, Counter, uint64)                           {}
-func (Slots) Free()                                                  {}
-func (Slots) Address(int) uintptr                                    { return 0 }
-func (Slots) Cancel(Endpoint, int) Code                              { return NoSystem }
-func (Slots) CancelDirected(Endpoint, int, uint64, int) (bool, Code) { return false, NoSystem }
-func NewSlots(int) (Slots, bool)                                     { return Slots{}, false }
+func (Slots) Trigger(int, Counter, uint64)                                     {}
+func (Slots) Free()                                                            {}
+func (Slots) Address(int) uintptr                                              { return 0 }
+func (Slots) Cancel(Endpoint, int) Code                                        { return NoSystem }
+func (Slots) CancelDirected(Endpoint, int, uint64, []Refusal) (int, int, Code) { return 0, 0, NoSystem }
+func (Slots) Refused(Refusal) int                                              { return 0 }
+func NewSlots(int) (Slots, bool)                                               { return Slots{}, false }
 
+type Refusal struct {
+	context uintptr
+	Error   uint64
+}
 type Turn struct {
 	Ops         []Op
 	Extras      []Extra
@@ -862,12 +867,21 @@ type Turn struct {
 }
 
 func (*Turn) Format(int, Slots)                                       {}
+func (*Turn) Words(Words)                                             {}
 func (*Turn) Free()                                                   {}
 func (*Turn) Batch(bool, uint64, uint64)                              {}
 func (*Turn) Take(int, int, int, int) (int, Code)                     { return 0, NoSystem }
 func (*Turn) ErrorText(*Completion) string                            { return "" }
 func (*Turn) ErrorData(*Completion) []byte                            { return nil }
 func NewTurn(Endpoint, CompletionQueue, int, int, bool) (*Turn, bool) { return nil, false }
+
+type Words uint32
+
+const (
+	ProviderWords Words = 0
+	ErrnoWords    Words = 1
+	NoWords       Words = 2
+)
 
 // Of underway.go.
 

@@ -223,7 +223,7 @@ static int fill_error(struct weft_turn *t, struct weft_completion *c)
 {
 	struct fi_cq_err_entry e;
 	const struct weft_slot *slot;
-	const char *text;
+	const char *text = NULL;
 	char *room;
 	ssize_t ret;
 
@@ -266,8 +266,11 @@ static int fill_error(struct weft_turn *t, struct weft_completion *c)
 	c->text = (int32_t)t->text_count;
 	room = t->texts[t->text_count++];
 	room[0] = 0;
-	text = fi_cq_strerror(t->cq, e.prov_errno, e.err_data, room,
-			      WEFT_TEXT_SIZE);
+	if (t->words == WEFT_PROVIDER_WORDS)
+		text = fi_cq_strerror(t->cq, e.prov_errno, e.err_data, room,
+				      WEFT_TEXT_SIZE);
+	else if (t->words == WEFT_ERRNO_WORDS)
+		text = fi_strerror(e.prov_errno);
 	if (text && text != room)
 		strncpy(room, text, WEFT_TEXT_SIZE - 1);
 	room[WEFT_TEXT_SIZE - 1] = 0;

@@ -72,15 +72,34 @@ func (s Slots) Cancel(e Endpoint, index int) Code {
 	return codeOf(C.weft_cancel(e.p, unsafe.Add(s.base, uintptr(index)*C.sizeof_struct_weft_slot)))
 }
 
-// CancelDirected ends an untagged receive from a peer that uses the context, where fi_cancel of libfabric 2
-// ends the process; there are most such receives at most. gone says that nothing more is heard of
-// it. The code is NoSystem where the endpoint has its receives in another way.
-func (s Slots) CancelDirected(e Endpoint, index int, peer uint64, most int) (gone bool, code Code) {
-	n := C.weft_cancel_directed(e.p, C.uint64_t(peer), unsafe.Add(s.base, uintptr(index)*C.sizeof_struct_weft_slot), C.uint64_t(most))
-	if n >= 0 {
-		return n > 0, 0
+// Refusal is a receive that libfabric has no more: that of a context, and why, laid out like struct
+// weft_refusal.
+type Refusal struct {
+	context uintptr
+	Error   uint64
+}
+
+// CancelDirected ends the untagged receive from a peer that uses the context, or all of the peer's if index
+// is -1, where fi_cancel of libfabric 2 ends the process; refusals has as much room as there are such
+// receives. gone is how many have ended, of which nothing more is heard. To end one, libfabric gets the
+// others anew, and those that it did not take are the first of refusals. The code is NoSystem
+// where the endpoint has its receives in another way.
+func (s Slots) CancelDirected(e Endpoint, index int, peer uint64, refusals []Refusal) (gone, refused int, code Code) {
+	var context unsafe.Pointer
+	if index >= 0 {
+		context = unsafe.Add(s.base, uintptr(index)*C.sizeof_struct_weft_slot)
 	}
-	return false, codeOf(n)
+	ended := C.weft_cancel_directed(e.p, C.uint64_t(peer), context, C.uint64_t(len(refusals)),
+		(*C.struct_weft_refusal)(unsafe.Pointer(unsafe.SliceData(refusals))))
+	if ended.count < 0 {
+		return 0, 0, codeOf(C.int(ended.count))
+	}
+	return int(ended.count), int(ended.refusals), 0
+}
+
+// Refused is whose receive it is: the index of the context.
+func (s Slots) Refused(r Refusal) int {
+	return int((r.context - uintptr(s.base)) / C.sizeof_struct_weft_slot)
 }
 
 // Turn posts operations and reads completions in one crossing. It lives in C
@@ -138,6 +157,20 @@ func (t *Turn) Format(format int, s Slots) {
 	t.c.slots = C.uintptr_t(uintptr(s.base))
 	t.c.slots_end = C.uintptr_t(s.Address(s.count))
 }
+
+// Words are whose are in an error.
+type Words uint32
+
+// ProviderWords are those that the provider has for it, ErrnoWords those of libfabric for the provider's
+// number.
+const (
+	ProviderWords Words = C.WEFT_PROVIDER_WORDS
+	ErrnoWords    Words = C.WEFT_ERRNO_WORDS
+	NoWords       Words = C.WEFT_NO_WORDS
+)
+
+// Words says whose words are in an error.
+func (t *Turn) Words(w Words) { t.c.words = C.uint32_t(w) }
 
 // Free releases the memory of the turn.
 func (t *Turn) Free() {

@@ -139,7 +139,7 @@ func (e *Endpoint) OpenAlias(d Direction, flags OpFlags) (*Alias, error) {
 	}
 	a := &Endpoint{
 		raw: raw, domain: e.domain, turn: turn, send: e.send, receive: e.receive, spill: e.spill, spillsEmpty: e.spillsEmpty,
-		undirected: e.undirected, takesAny: e.takesAny, registered: e.registered, confirmsEarly: e.confirmsEarly, forgetsReads: e.forgetsReads, sendsLongWrites: e.sendsLongWrites, sendFlags: e.sendFlags,
+		undirected: e.undirected, unmixed: e.unmixed, takesAny: e.takesAny, registered: e.registered, confirmsEarly: e.confirmsEarly, forgetsReads: e.forgetsReads, sendsLongWrites: e.sendsLongWrites, sendFlags: e.sendFlags,
 		singly: e.singly, drains: e.drains, several: e.several, fetching: e.fetching,
 	}
 	if d == Sending {

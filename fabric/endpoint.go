@@ -37,6 +37,7 @@ type Endpoint struct {
 	batching   bool
 	undirected bool // untagged receives take messages of anybody
 	takesAny   bool // all receives do, though the endpoint is opened with DirectedReceive
+	unmixed    bool // receives from anybody and from one peer are not there together
 	registered bool // what is not registered ends the process
 	singly     bool // libfabric gets receives for one message each
 	drains     bool // a message is discarded by being received
@@ -128,6 +129,7 @@ func (e *Endpoint) activate(send, receive *CompletionQueue, room sharedRoom) err
 	}
 	e.wakes(first.wakeWaiters)
 	e.undirected = undirected(e.domain.info)
+	e.unmixed = losesDirected(e.provider) && e.directs(OpReceive) && !e.takesAny
 	e.registered = registered(e.Info())
 	e.singly, e.drains = singly(e.Info()), drains(e.Info())
 	e.confirmsEarly = confirmsEarly(e.Info())

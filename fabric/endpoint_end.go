@@ -1,9 +1,6 @@
 package fabric
 
-import (
-	"errors"
-	"runtime"
-)
+import "errors"
 
 // Cancel asks for the end of an operation in flight. Its completion still comes,
 // with ErrCanceled or as if nothing had happened, and only then its buffer is the
@@ -35,7 +32,7 @@ func (e *Endpoint) Cancel(token Token) error {
 	if s == nil || s.claimed || s.endpoint != e && s.endpoint.connection.of != e {
 		return nil
 	}
-	if s.kind == OpReceive && s.peer != uint64(AddressAny) && losesDirected(e.provider) {
+	if e.isDirected(s) {
 		return q.cancelDirected(e, index)
 	}
 	code := q.slots.Cancel(e.raw, int(index))
@@ -135,6 +132,7 @@ func (e *Endpoint) closeItself() error {
 // receive must not come into buffers that are the caller's. What it reads cannot be cancelled: it
 // comes when the peer answers, and the memory for it stays pinned, so that it is nothing else by then.
 func (e *Endpoint) giveUp() {
+	e.endDirected()
 	for _, q := range e.queues() {
 		for i := range q.table {
 			s := &q.table[i]
@@ -143,10 +141,11 @@ func (e *Endpoint) giveUp() {
 			}
 			switch {
 			case kinds[s.kind].receive:
-				q.slots.Cancel(e.raw, i)
+				if !e.isDirected(s) {
+					q.slots.Cancel(e.raw, i)
+				}
 			case s.kind == OpRead || s.kind == OpFetch || s.kind == OpCompare:
-				e.neighbour.pinned = append(e.neighbour.pinned, s.pinners[:]...)
-				s.pinners, s.pinned = [len(s.pinners)]runtime.Pinner{}, 0
+				e.pinForGood(s)
 			}
 		}
 	}

@@ -23,12 +23,15 @@ func singly(i *Info) bool {
 	return fetchesOverConnections(i.Provider())
 }
 
-// several is what an endpoint, with its aliases, has for its buffers for several messages.
+// several is what an endpoint, with its aliases, has for its buffers for several messages, and of
+// receives.
 type several struct {
 	// ones are receives in flight for one message. What is left of a buffer would be behind them.
 	ones int
 	// least is OptionMinMultiReceive.
 	least uint64
+	// inFlight are untagged receives from anybody, and from one peer, if they must not be mixed.
+	inFlight [2]int
 }
 
 func newSeveral() *several { return &several{least: usualLeast} }

@@ -159,8 +159,9 @@ type Op struct {
 	Kind OpKind // what it does
 	// Peer is the destination, or the source of a receive. Receives from
 	// AddressAny and receives from a named peer must not be mixed on one
-	// endpoint: several providers match them wrongly. One that the endpoint's
-	// address vector does not have is ErrNotFound, unless the endpoint has no
+	// endpoint: several providers match them wrongly. Where untagged ones would end the
+	// process (shm, efa and ofi_rxm of libfabric 2), ErrInvalid says so. One that the
+	// endpoint's address vector does not have is ErrNotFound, unless the endpoint has no
 	// DirectedReceive and receives. It does not count on a connected endpoint.
 	Peer Address
 	// Tag is sent, or matched where the bits of Ignore are clear, by the tagged

@@ -16,6 +16,8 @@ func (e *Endpoint) wrong(op *Op) (Errno, string) {
 	switch {
 	case op.Flags&(Claim|Peek) == Claim:
 		return errnoInvalid, "there is no claimed message with this token"
+	case e.mixable(op) != 0:
+		return errnoInvalid, "receives from AddressAny and from one peer must not be mixed here"
 	case e.fetching.on:
 		return Errno(syscall.ENOMEM), "the provider does not register the memory, from which the peer would fetch the message"
 	}

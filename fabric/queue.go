@@ -3,6 +3,7 @@ package fabric
 import (
 	"math"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"syscall"
 
@@ -60,6 +61,8 @@ type CompletionQueue struct {
 	kept []Completion
 	// unposted are tokens of receives that libfabric is to get again (repost.go).
 	unposted []uint64
+	// refusals is room for what libfabric does not take again (directed_end.go).
+	refusals []cgo.Refusal
 	// unread are the contexts of receives for what an endpoint has left when it is
 	// closed, if one was.
 	unread cgo.Slots
@@ -160,8 +163,25 @@ func (q *CompletionQueue) newTurn(e cgo.Endpoint, ops int) (*cgo.Turn, bool) {
 	t, ok := cgo.NewTurn(e, q.raw, ops, opsOf(q), q.domain.info.Capabilities()&SourceAddress != 0)
 	if ok {
 		t.Format(q.entries, q.slots)
+		t.Words(wordsOf(q.domain.provider, e == cgo.Endpoint{}))
 	}
 	return t, ok
+}
+
+// wordsOf says whose words errors have. A layer asks the provider below it, by the first endpoint that the
+// queue has: without any, which anybody may be who reads the queue alone, it ends the process. Providers of
+// sockets have no words of their own.
+func wordsOf(provider string, alone bool) cgo.Words {
+	below, layer, layered := strings.Cut(provider, ";")
+	switch {
+	case !layered || layer != "ofi_rxm" && layer != "ofi_rxd":
+		return cgo.ProviderWords
+	case below == "tcp" || below == "net" || below == "udp":
+		return cgo.ErrnoWords
+	case alone:
+		return cgo.NoWords
+	}
+	return cgo.ProviderWords
 }
 
 // WaitDescriptor returns the file descriptor that becomes readable when there

@@ -17,6 +17,7 @@ type slot struct {
 	tag, ignore uint64
 	claimed     bool  // peeked at and claimed, waiting for the receive
 	one         bool  // counted in several.ones
+	mixable     uint8 // counted in several.inFlight, as that
 	drained     bool  // the message is discarded by being received
 	pinned      uint8 // buffers
 	flags       OpFlags
@@ -84,6 +85,9 @@ func (q *CompletionQueue) occupy(index uint32, e *Endpoint, op *Op) Token {
 	if e.counts(op) {
 		s.one = true
 		e.several.ones++
+	}
+	if s.mixable = e.mixable(op); s.mixable != 0 {
+		e.several.inFlight[s.mixable-1]++
 	}
 	if !op.Fixed {
 		s.pin(op)
@@ -179,6 +183,10 @@ func (q *CompletionQueue) retire(index uint32) {
 	if s.one {
 		s.one = false
 		s.endpoint.several.ones--
+	}
+	if s.mixable != 0 {
+		s.endpoint.several.inFlight[s.mixable-1]--
+		s.mixable = 0
 	}
 	s.busy, s.claimed, s.endpoint = false, false, nil
 	if s.trigger != nil {

@@ -97,3 +97,21 @@ func TestErrorHasTheProvidersWords(t *testing.T) {
 		require.NotEmpty(t, e.Detail, "of fi_cq_strerror")
 	})
 }
+
+// An error that nobody has read before its endpoint was closed is not the process's end: ofi_rxm asks the first
+// endpoint of the queue for words, if there is one or not.
+func TestErrorsOutliveEndpoints(t *testing.T) {
+	run := func(t *testing.T, provider string) {
+		a, b := stations(t, provider, fabric.TaggedMessages)
+		r := b.must(t, a, fabric.Op{Kind: fabric.OpTaggedReceive, Peer: fabric.AddressAny, Tag: 2, Buf: make([]byte, 8)})
+		require.NoError(t, b.e.Cancel(r.Token))
+		require.NoError(t, b.e.Close())
+		var buf [4]fabric.Completion
+		n, err := b.q.Read(buf[:], 0)
+		require.NoError(t, err)
+		require.Zero(t, n)
+		require.NoError(t, b.q.Close())
+	}
+	eachWithLayers(t, run)
+	t.Run("ofi_rxd", func(t *testing.T) { run(t, rxd) })
+}

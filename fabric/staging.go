@@ -19,6 +19,9 @@ func (e *Endpoint) stage(op *Op, c *cgo.Op, x *cgo.Extra) bool {
 	if e.undirected && op.Kind == OpReceive && op.Peer != AddressAny {
 		return true
 	}
+	if e.unmixed && e.mixes(op) {
+		return true
+	}
 	if e.registered && op.unregistered() {
 		return true
 	}

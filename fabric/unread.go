@@ -42,6 +42,7 @@ func (e *Endpoint) receiveUnread() {
 		return
 	}
 	defer e.spill.empty()
+	e.endDirected()
 	for kind := range unreadKinds {
 		e.postUnread(q, kind, unreadAtOnce)
 	}

@@ -10,6 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+// libfabric's, of which nothing is linked.
+const char *fi_strerror(int number)
+{
+	return strerror(number);
+}
+
 // Receives are a direction of their own, like one peer more.
 enum { OPS = 48, PEERS = 12, RECEIVING = PEERS };
 

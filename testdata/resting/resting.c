@@ -9,6 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+// libfabric's, of which nothing is linked.
+const char *fi_strerror(int number)
+{
+	return strerror(number);
+}
+
 // Plenty: a look in 64 turns is timed, and ten steps lead from one bound to the
 // other. A machine that interrupts most looks has some quick ones yet.
 enum { TURNS = 1000000 };
