@@ -44,6 +44,8 @@ func (m *accessModel) forbidden(t *rapid.T) {
 	}
 	kind := rapid.SampledFrom([]fabric.OpKind{fabric.OpRead, fabric.OpWrite, fabric.OpFetch}).Draw(t, "kind")
 	a := m.newAccess(t, kind)
+	// For what is carried afterwards.
+	allowed, _, _ := m.place(t, a.to, fabric.AccessRemoteRead, 8, 8)
 	length := max(8, accessLength(t)/8*8)
 	if kind == fabric.OpFetch {
 		length = 8
@@ -51,9 +53,9 @@ func (m *accessModel) forbidden(t *rapid.T) {
 	r := rapid.SampledFrom(a.to.regions).Draw(t, "region")
 	a.op.Remote = fabric.Remote{Address: r.remote.Address, Key: r.remote.Key}
 	why := rapid.SampledFrom([]string{"key", "closed", "end", "access"}).Draw(t, "why")
-	may := fabric.AccessRemoteRead
-	if kind == fabric.OpWrite {
-		may = fabric.AccessRemoteWrite
+	may := fabric.AccessRemoteWrite
+	if kind == fabric.OpRead {
+		may = fabric.AccessRemoteRead
 	}
 	switch {
 	case why == "closed" && len(a.to.closed) > 0:
@@ -86,13 +88,13 @@ func (m *accessModel) forbidden(t *rapid.T) {
 	}
 	m.flush(t, a.from)
 	if on == disconnects {
-		m.recover(t, a)
+		m.recover(t, a, allowed.Remote)
 	}
 }
 
 // sendable says of memory that it can be read all the same: ofi_rxm gives itself the right, of what is registered for sending.
 func (m *accessModel) sendable(r *accessRegion, kind fabric.OpKind) bool {
-	return kind != fabric.OpWrite && r.Access().Has(fabric.AccessSend)
+	return kind == fabric.OpRead && r.Access().Has(fabric.AccessSend)
 }
 
 func countedAs(kind fabric.OpKind) fabric.CounterEvents {
@@ -110,13 +112,12 @@ func countedThere(kind fabric.OpKind) fabric.CounterEvents {
 }
 
 // recover waits for the end of an access that ends the connection, and until there is another one.
-func (m *accessModel) recover(t *rapid.T, a *access) {
+func (m *accessModel) recover(t *rapid.T, a *access, allowed fabric.Remote) {
 	m.until(t, func() string { return "the end of what is forbidden" }, func() bool { return len(a.from.flying) == 0 })
-	part, _, _ := m.place(t, a.to, fabric.AccessRemoteRead, 8, 8)
 	deadline := time.Now().Add(20 * time.Second)
 	for carried := false; !carried; {
 		require.True(t, time.Now().Before(deadline), "nothing is carried any more")
-		posts := []fabric.Op{{Kind: fabric.OpRead, Peer: a.op.Peer, Remote: part.Remote, Buf: make([]byte, 8)}}
+		posts := []fabric.Op{{Kind: fabric.OpRead, Peer: a.op.Peer, Remote: allowed, Buf: make([]byte, 8)}}
 		var buf [4]fabric.Completion
 		ended := false
 		for !ended && time.Now().Before(deadline) {

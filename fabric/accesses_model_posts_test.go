@@ -265,7 +265,7 @@ func (m *accessModel) access(t *rapid.T) {
 	case fabric.OpRead:
 		need = fabric.AccessRemoteRead
 	case fabric.OpWriteInject:
-		length = min(length, int(m.info.InjectSize()))
+		length = min(length, mostWriteInjected(m.info))
 	}
 	m.places(t, a, need, length, 1, a.injected())
 	m.flags(t, a)

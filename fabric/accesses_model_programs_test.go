@@ -134,7 +134,7 @@ func (m *accessModel) run(t *rapid.T) {
 	for _, s := range m.sides {
 		m.openRegion(t, s, true)
 	}
-	for range rapid.IntRange(1, 40).Draw(t, "steps") {
+	for range rapid.IntRange(1, 60).Draw(t, "steps") {
 		switch rapid.IntRange(0, 21).Draw(t, "step") {
 		case 0:
 			m.settle(t)

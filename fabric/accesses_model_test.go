@@ -219,8 +219,8 @@ func (m *accessModel) completed(t *rapid.T, s *accessSide, c fabric.Completion) 
 		delete(s.arrivals, c.Immediate)
 		require.NoError(t, c.Err)
 		require.True(t, c.HasImmediate)
-		m.told(t, a, c.Len)
 		a.there(t, "with the immediate")
+		m.told(t, a, c.Len)
 		return
 	}
 	a := s.flying[c.Context]
@@ -380,6 +380,8 @@ func (m *accessModel) openRegion(t *rapid.T, s *accessSide, all bool) {
 		}).Draw(t, "access")
 	}
 	if n := len(s.closed); n > 0 && m.info.MemoryMode()&fabric.ProviderKeys == 0 && rapid.Bool().Draw(t, "the key again") {
+		// An access that it is to be refused for would be none.
+		m.settle(t)
 		key := s.closed[n-1].Key
 		config.Key = &key
 	}

@@ -23,7 +23,7 @@ const (
 	OpInject                          // fi_inject, fi_injectdata: no completion
 	OpRead                            // fi_read and its forms: from Remote into Buf
 	OpWrite                           // fi_write and its forms: from Buf to Remote
-	OpWriteInject                     // fi_inject_write, fi_inject_writedata: no completion
+	OpWriteInject                     // fi_inject_write, fi_inject_writedata: no completion; 4096 bytes at most on efa of libfabric 1.x
 	OpAtomic                          // fi_atomic: Buf into Remote; on shm, and efa that has it, without DeliveryComplete
 	OpAtomicInject                    // fi_inject_atomic: no completion
 	OpFetch                           // fi_fetch_atomic: as OpAtomic, what was there into Atomic.Result
