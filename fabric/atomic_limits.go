@@ -35,7 +35,7 @@ func (e *Endpoint) AtomicLimit(kind OpKind, t DataType, o AtomicOp) (int, error)
 		return 0, fail("fi_atomicvalid", e.provider, int(syscall.EOPNOTSUPP))
 	}
 	n, code := e.raw.AtomicLimit(kinds[kind].code, t.native(), o.native())
-	return n, fail("fi_atomicvalid", e.provider, int(code))
+	return mostAtomic(e.withinHostByShm(), kind, t, n), fail("fi_atomicvalid", e.provider, int(code))
 }
 
 // AtomicLimit is Endpoint.AtomicLimit before there is an endpoint.
@@ -63,7 +63,31 @@ func (d *Domain) AtomicLimit(kind OpKind, t DataType, o AtomicOp) (int, error) {
 		return 0, fail("fi_query_atomic", d.provider, int(syscall.EOPNOTSUPP))
 	}
 	n, _, code := d.raw.QueryAtomic(t.native(), o.native(), flags)
-	return n, fail("fi_query_atomic", d.provider, int(code))
+	return mostAtomic(withinHostByShm(d.provider), kind, t, n), fail("fi_query_atomic", d.provider, int(code))
+}
+
+// mostAtomic is how many of n values that the provider says it takes go in one operation. Within a host efa
+// has shm do it, and says what the device takes: of more than fits one of shm's buffers the rest is lost, or
+// written over what another operation has in the next one.
+func mostAtomic(byShm bool, kind OpKind, t DataType, n int) int {
+	const buffer = 4096
+	switch {
+	case !byShm:
+		return n
+	case kind == OpCompare:
+		return min(n, buffer/2/t.Size())
+	}
+	return min(n, buffer/t.Size())
+}
+
+// withinHostByShm says of a provider that has something else for other hosts that what stays within this
+// one goes by shm: efa. The endpoint's is whether its own does, which may have been told not to.
+func withinHostByShm(provider string) bool {
+	return core(provider) == "efa" && looksAtNeighbours(provider)
+}
+
+func (e *Endpoint) withinHostByShm() bool {
+	return !e.deviceAlone.Load() && withinHostByShm(e.provider)
 }
 
 // noAtomic says what keeps a type and an operation from being asked for, or "".
@@ -98,7 +122,7 @@ func (e *Endpoint) lacking(op *Op) (Errno, string) {
 		return 0, ""
 	}
 	if e.freesTwice(op) {
-		return Errno(syscall.ENOSYS), "an atomic with DeliveryComplete breaks the peer's memory on shm; an OpFetch is complete when it is done there"
+		return Errno(syscall.ENOSYS), "an atomic with DeliveryComplete breaks the peer's memory on shm, by which efa goes within a host; an OpFetch is complete when it is done there"
 	}
 	a, kind := op.Atomic, op.Kind
 	if a.misplaced(op) {
@@ -118,7 +142,7 @@ func (e *Endpoint) lacking(op *Op) (Errno, string) {
 		limit = -1
 		if atHand(a.Type, a.Operation) {
 			if n, code := e.raw.AtomicLimit(kinds[kind].code, a.Type.native(), a.Operation.native()); code == 0 && n > 0 {
-				limit = min(n, math.MaxInt32)
+				limit = min(mostAtomic(e.withinHostByShm(), kind, a.Type, n), math.MaxInt32)
 			}
 		}
 		known.Store(int32(limit))
@@ -151,10 +175,11 @@ func (a *Atomic) misplaced(op *Op) bool {
 
 // freesTwice says of an operation that both sides give its buffer of the target back, which has
 // it twice then: whatever of others is in one is written over by the next, such as the name
-// of a peer that introduces itself, and the target can die of SIGSEGV.
+// of a peer that introduces itself, and the target can die of SIGSEGV. So do endpoints of efa within
+// a host, and which peers are of it libfabric does not say.
 func (e *Endpoint) freesTwice(op *Op) bool {
-	if op.Kind != OpAtomic || core(e.provider) != "shm" {
+	if op.Kind != OpAtomic || e.flagsOf(op)&DeliveryComplete == 0 {
 		return false
 	}
-	return e.flagsOf(op)&DeliveryComplete != 0
+	return core(e.provider) == "shm" || e.withinHostByShm()
 }

@@ -67,6 +67,8 @@ type Endpoint struct {
 	sendFlags OpFlags
 	ownFlags  OpFlags                      // that weft itself gives an operation
 	atomics   atomic.Pointer[atomicLimits] // nil until there is an atomic operation
+	// deviceAlone says that the program has forbidden what stays within the host to go by shm.
+	deviceAlone atomic.Bool
 
 	hungUp  bool        // severed for the program, and not closed in libfabric
 	shared  *Endpoint   // the context that it receives into, or nil

@@ -23,8 +23,8 @@ const (
 	OpInject                          // fi_inject, fi_injectdata: no completion
 	OpRead                            // fi_read and its forms: from Remote into Buf
 	OpWrite                           // fi_write and its forms: from Buf to Remote
-	OpWriteInject                     // fi_inject_write, fi_inject_writedata: no completion
-	OpAtomic                          // fi_atomic: Buf into Remote; on shm without DeliveryComplete
+	OpWriteInject                     // fi_inject_write, fi_inject_writedata: no completion; 4096 bytes at most on efa of libfabric 1.x
+	OpAtomic                          // fi_atomic: Buf into Remote; on shm, and efa that has it, without DeliveryComplete
 	OpAtomicInject                    // fi_inject_atomic: no completion
 	OpFetch                           // fi_fetch_atomic: as OpAtomic, what was there into Atomic.Result
 	OpCompare                         // fi_compare_atomic: as OpFetch, depending on Atomic.Compare
@@ -234,8 +234,9 @@ type Completion struct {
 	Kind OpKind
 	// Tag is the tag that the sender gave, for a tagged receive that succeeded.
 	Tag uint64
-	// Len is the number of bytes received, peeked at, or written by a peer, which tcp
-	// does not tell (0), nor of a message that is discarded; 0 for everything else.
+	// Len is the number of bytes received, peeked at, or written by a peer, which tcp of libfabric 1.x
+	// does not tell (0), and sockets of the first piece of remote memory alone; nor is it told of a
+	// message that is discarded. It is 0 for everything else.
 	Len int
 	// Source is who sent, if the info has SourceAddress and the peer is known;
 	// else AddressAny.

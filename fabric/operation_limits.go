@@ -139,7 +139,7 @@ func peeksWithoutTag(provider string) bool {
 func (e *Endpoint) tooMuch(op *Op) bool {
 	a := &e.Info().a
 	return len(op.Vector) > 1 && uint64(len(op.Vector)) > e.mostParts(op) && !e.spilling(op) ||
-		kinds[op.Kind].inject && uint64(len(op.Buf)) > a.InjectSize ||
+		kinds[op.Kind].inject && uint64(len(op.Buf)) > e.mostInjected(op) ||
 		op.Flags&Immediate != 0 && a.ImmediateSize < 8 && op.Immediate>>(8*a.ImmediateSize) != 0
 }
 
@@ -149,11 +149,22 @@ func (e *Endpoint) howMuch(op *Op) string {
 	switch parts := uint64(len(op.Vector)); {
 	case parts > 1 && parts > e.mostParts(op):
 		return "at most " + strconv.FormatUint(e.mostParts(op), 10) + " buffers, not " + strconv.FormatUint(parts, 10)
-	case kinds[op.Kind].inject && uint64(len(op.Buf)) > a.InjectSize:
-		return "at most " + strconv.FormatUint(a.InjectSize, 10) + " bytes can be injected, not " + strconv.Itoa(len(op.Buf))
+	case kinds[op.Kind].inject && uint64(len(op.Buf)) > e.mostInjected(op):
+		return "at most " + strconv.FormatUint(e.mostInjected(op), 10) + " bytes can be injected, not " + strconv.Itoa(len(op.Buf))
 	}
 	return "an immediate has " + strconv.FormatUint(a.ImmediateSize, 10) + " bytes here, and " +
 		strconv.FormatUint(op.Immediate, 10) + " has more"
+}
+
+// mostInjected is how many bytes an injected operation can have. The writes that efa of libfabric 1.x injects
+// within a host go by shm, also where that is forbidden, whatever their length: of one with an immediate that
+// is longer than shm's buffers, the rest is lost.
+func (e *Endpoint) mostInjected(op *Op) uint64 {
+	most := e.Info().a.InjectSize
+	if op.Kind == OpWriteInject && olderThanTwo && core(e.provider) == "efa" {
+		return min(most, 4096)
+	}
+	return most
 }
 
 // mostParts is how many buffers an operation can have.

@@ -203,7 +203,11 @@ func (e *Endpoint) BoolOption(o BoolOption) (value bool, err error) {
 //
 // Implements: int fi_setopt(...)
 func (e *Endpoint) SetBoolOption(o BoolOption, value bool) error {
-	return setOption(e, cgo.Option(o), cgo.Endpoint.SetBoolOption, value)
+	err := setOption(e, cgo.Option(o), cgo.Endpoint.SetBoolOption, value)
+	if err == nil && o == OptionSharedMemoryPermitted {
+		e.deviceAlone.Store(!value)
+	}
+	return err
 }
 
 // PeerToPeer reads how device memory is reached; the errors are those of
