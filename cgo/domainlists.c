@@ -192,6 +192,53 @@ static int empty_and_destroy(struct verbs_qp *pair)
 	return destroy(pair);
 }
 
+// Until 2.2, an operation of which a packet has failed is taken out of the lists once more for each other packet
+// of it that fails: what was beside it the first time is put together, which may be gone from the list, or make
+// a ring of it that every poll goes round for ever. So what was taken out is in a list of its own.
+
+// What is in the lists before libfabric hears of a failure. Of more, the rest is not looked after.
+#define MOST_SEEN 512
+static _Thread_local struct {
+	struct list *entry, was;
+} seen[MOST_SEEN];
+static _Thread_local int seen_count;
+
+void weft_lists_failing(const struct fid *object)
+{
+	int i, count = __atomic_load_n(&lists.count, __ATOMIC_ACQUIRE);
+	struct list *head, *entry;
+	struct weft_looks l;
+	struct fid *domain;
+
+	seen_count = 0;
+	if (!destroy || !count || weft_begin_looks(&l))
+		return;
+	domain = member(&l, object, FI_CLASS_DOMAIN);
+	weft_end_looks(&l);
+	for (i = 0; domain && i < count; i++) {
+		head = (struct list *)((char *)domain + lists.at[i]);
+		for (entry = head->next; entry && entry != head && seen_count < MOST_SEEN; entry = entry->next) {
+			seen[seen_count].entry = entry;
+			seen[seen_count++].was = *entry;
+		}
+	}
+}
+
+void weft_lists_failed(void)
+{
+	struct list *entry;
+	int i;
+
+	for (i = 0; i < seen_count; i++) {
+		entry = seen[i].entry;
+		// What is taken out still points to what was beside it.
+		if (entry->next == seen[i].was.next && entry->prev == seen[i].was.prev &&
+		    entry->next->prev != entry && entry->prev->next != entry)
+			entry->next = entry->prev = entry;
+	}
+	seen_count = 0;
+}
+
 static int ret = -1;
 
 static void replace(void)

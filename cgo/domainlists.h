@@ -23,4 +23,9 @@ void weft_lists_guarded(const struct weft_looks *l, const struct fid *object);
 // whether it need not be called for the object again.
 int weft_lists_polled(const struct fid *object);
 
+// weft_lists_failing is for before libfabric hears that something has failed which it has for an object, and
+// weft_lists_failed for after it, on the same thread, with its lock.
+void weft_lists_failing(const struct fid *object);
+void weft_lists_failed(void);
+
 #endif

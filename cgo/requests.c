@@ -32,6 +32,7 @@ struct watch {
 	int (*next)(struct verbs_cq *cq);
 	void (*end)(struct verbs_cq *cq);
 	int holds;	     // the lock: libfabric has an access before it
+	int failing;	     // libfabric hears of something that has failed
 	int known;	     // weft_lists_polled knows enough
 	ptrdiff_t to_packet; // from the number of a receive. 0: not known yet
 	// Receives whose packet is elsewhere: in memory of the program. They are posted for
@@ -152,6 +153,9 @@ static void examine(struct watch *w, char *packet, size_t size)
 
 static void let_go(struct watch *w)
 {
+	if (w->failing)
+		weft_lists_failed();
+	w->failing = 0;
 	if (w->holds)
 		weft_reach_begun(w->reach);
 	w->holds = 0;
@@ -183,8 +187,12 @@ static void look(struct watch *w, struct verbs_cq *cq)
 {
 	char *packet;
 
-	if (cq->status != VERBS_SUCCESS || !cq->wr_id ||
-	    cq->read_opcode(cq) != VERBS_RECEIVE)
+	if (cq->status != VERBS_SUCCESS) {
+		weft_lists_failing(w->object);
+		w->failing = 1;
+		return;
+	}
+	if (!cq->wr_id || cq->read_opcode(cq) != VERBS_RECEIVE)
 		return;
 	packet = packet_of(w, cq->wr_id);
 	if (packet)
