@@ -20,18 +20,18 @@ func (r *Region) BindEndpoint(e *Endpoint) error {
 	if e == nil || e.domain != r.domain {
 		return r.invalid("fi_mr_bind", "a region is bound to an endpoint of its own domain")
 	}
-	if r.domain.info.MemoryMode()&EndpointRegions == 0 {
-		return &Error{
-			Op: "fi_mr_bind", Provider: r.provider, Errno: Errno(syscall.ENOSYS),
-			Detail: "the domain does not keep regions by endpoint (FI_MR_ENDPOINT)",
-		}
-	}
 	if err := e.enter(); err != nil {
 		return err
 	}
 	defer e.leave()
 	if err := e.whole("fi_mr_bind"); err != nil {
 		return err
+	}
+	if r.domain.info.MemoryMode()&EndpointRegions == 0 {
+		return &Error{
+			Op: "fi_mr_bind", Provider: r.provider, Errno: Errno(syscall.ENOSYS),
+			Detail: "the domain does not keep regions by endpoint (FI_MR_ENDPOINT)",
+		}
 	}
 	return r.bind(&e.handle, func() cgo.Code { return r.raw.BindEndpoint(e.raw) })
 }
