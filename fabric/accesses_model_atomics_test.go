@@ -107,7 +107,7 @@ func ofFloats[T ~float32 | ~float64](what fabric.AtomicOp, there, here, compare 
 	a, b, c := decoded[T](there), decoded[T](here), decoded[T](compare)
 	for _, v := range []T{a, b, c} {
 		// Of what is none, and of a zero with a sign, each may make something else.
-		if v != v || v == 0 && math.Signbit(float64(v)) || math.IsInf(float64(v), 0) {
+		if math.IsNaN(float64(v)) || v == 0 && math.Signbit(float64(v)) || math.IsInf(float64(v), 0) {
 			return ofBytes(what, there, here, compare)
 		}
 	}

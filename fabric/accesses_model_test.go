@@ -104,6 +104,7 @@ type access struct {
 func (a *access) writes() bool {
 	return a.op.Kind != fabric.OpRead && (a.op.Atomic == nil || a.op.Atomic.Operation != fabric.AtomicRead)
 }
+
 func (a *access) reads() bool {
 	return a.op.Kind == fabric.OpRead || a.op.Kind == fabric.OpFetch || a.op.Kind == fabric.OpCompare
 }
